@@ -1,0 +1,1 @@
+"""Where people read and write: for now the terminal."""

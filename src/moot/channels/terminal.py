@@ -1,0 +1,211 @@
+"""Readers of a run's log for the terminal: one answer, several side by side, plain text, or JSON lines."""
+
+from collections.abc import Sequence
+from typing import Protocol, TextIO
+
+import msgspec
+from msgspec import Struct
+
+from moot.model.events import (
+    Event,
+    Notice,
+    RunStarted,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from moot.model.participants import Participant
+
+CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
+STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
+
+
+class Reader(Protocol):
+    """Follows a run; `close` is called once, also when the run was cut short."""
+
+    def __call__(self, events: Sequence[Event]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def safe(text: str) -> str:
+    """Take out control characters: a model's words must not steer the terminal."""
+    return text.translate(CONTROLS)
+
+
+class Solo:
+    """One participant: standard output is its answer and nothing else; the rest goes to standard error."""
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+        self._clean = safe if out.isatty() else str
+        self._thinking = False
+
+    def __call__(self, events: Sequence[Event]) -> None:
+        for event in events:
+            match event:
+                case TextDelta(text=text):
+                    self._end_thought()
+                    self._out.write(self._clean(text))
+                case ThoughtDelta(text=text) if self._err.isatty():
+                    self._thinking = True
+                    self._err.write(f"\x1b[2m{safe(text)}\x1b[0m")
+                    self._err.flush()
+                case TextRetracted():
+                    self._out.write("\n")
+                    _say(
+                        self._err, "the text above turned out to be the model's thinking; its answer follows"
+                    )
+                case Notice(message=message):
+                    _say(self._err, message)
+                case TurnEnded():
+                    self._end_thought()
+                    self._finish(event)
+        self._out.flush()
+
+    def close(self) -> None:
+        self._out.flush()
+
+    def _finish(self, turn: TurnEnded) -> None:
+        if turn.message.details:
+            self._out.write(f"\n\n{self._clean(turn.message.details)}")
+        if turn.message.text or turn.message.details:
+            self._out.write("\n")
+        if ending := ending_words(turn):
+            self._out.flush()
+            _say(self._err, ending)
+
+    def _end_thought(self) -> None:
+        if self._thinking:
+            self._thinking = False
+            self._err.write("\n\n")
+            self._err.flush()
+
+
+class Plain:
+    """Several participants where nobody watches: labelled blocks, in the order in which they were asked."""
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+        self._waiting: list[Participant] = []
+        self._texts: dict[str, list[str]] = {}
+        self._ended: dict[str, TurnEnded] = {}
+
+    def __call__(self, events: Sequence[Event]) -> None:
+        for event in events:
+            match event:
+                case RunStarted(participants=participants):
+                    self._waiting = list(participants)
+                case Notice(message=message):
+                    _say(self._err, f"{self._name(event.participant)}: {message}")
+                case TurnEnded(participant=participant):
+                    self._ended[participant] = event
+                    self._print_ready()
+
+    def close(self) -> None:
+        self._out.flush()
+
+    def _print_ready(self) -> None:
+        while self._waiting and self._waiting[0].id in self._ended:
+            participant = self._waiting.pop(0)
+            turn = self._ended[participant.id]
+            self._out.write(f"=== {participant.name} · {turn.model} ===\n")
+            for part in (turn.message.text, turn.message.details, bracketed(turn)):
+                if part:
+                    self._out.write(f"{part.rstrip()}\n")
+            self._out.write("\n")
+        self._out.flush()
+
+    def _name(self, participant: str | None) -> str:
+        return next((p.name for p in self._waiting if p.id == participant), participant or "moot")
+
+
+class Json:
+    """Every event as it happens, one JSON object a line."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._encode = msgspec.json.Encoder().encode
+
+    def __call__(self, events: Sequence[Event]) -> None:
+        self._out.write("".join(f"{self._encode(event).decode()}\n" for event in events))
+        self._out.flush()
+
+    def close(self) -> None:
+        self._out.flush()
+
+
+class Lane(Struct):
+    """What one column of the live view shows."""
+
+    participant: Participant
+    style: str
+    model: str
+    state: str = "waiting"
+    tail: str = ""
+    turn: TurnEnded | None = None
+
+
+def lanes_of(participants: Sequence[Participant]) -> dict[str, Lane]:
+    return {p.id: Lane(p, STYLES[place % len(STYLES)], p.model) for place, p in enumerate(participants)}
+
+
+def follow(lanes: dict[str, Lane], event: Event, keep: int) -> None:
+    """Bring the lanes up to date; only the last `keep` characters are kept for the live view."""
+    match event:
+        case TurnStarted():
+            lane = lanes[event.participant]
+            lane.model, lane.tail, lane.state = event.model, "", "waiting"
+        case TextDelta():
+            lane = lanes[event.participant]
+            lane.tail, lane.state = (lane.tail + safe(event.text))[-keep:], "speaking"
+        case ThoughtDelta():
+            lanes[event.participant].state = "thinking"
+        case TextRetracted():
+            lanes[event.participant].tail = ""
+        case TurnEnded():
+            lanes[event.participant].turn = event
+            lanes[event.participant].state = event.status
+
+
+def ending_words(turn: TurnEnded) -> str:
+    """Say how a turn ended where the text alone does not tell."""
+    if turn.status == "stopped":
+        return "stopped"
+    if turn.fault is not None:
+        kept = " What came is kept above." if turn.status == "partial" else ""
+        return turn.fault.message + kept
+    return "cut at the token limit (--max-tokens raises it)" if turn.finish == "length" else ""
+
+
+def bracketed(turn: TurnEnded) -> str:
+    words = ending_words(turn)
+    return f"[{turn.status}: {words}]" if words and turn.status != words else words and f"[{words}]"
+
+
+def _say(err: TextIO, message: str) -> None:
+    err.write(f"moot: {message}\n")
+    err.flush()
+
+
+def usage_lines(turns: Sequence[TurnEnded]) -> list[str]:
+    """Write tokens, cost and times of each turn, one line each."""
+    return [_usage_line(turn) for turn in turns]
+
+
+def _usage_line(turn: TurnEnded) -> str:
+    usage = turn.usage
+    about = "about " if usage.estimated else ""
+    parts = [f"{about}{usage.input} in", f"{about}{usage.output} out"]
+    if usage.reasoning:
+        parts.append(f"{usage.reasoning} of them reasoning")
+    if usage.cached:
+        parts.append(f"{usage.cached} cached")
+    parts.append("cost unknown" if turn.cost is None else f"${turn.cost:.6f}".rstrip("0").rstrip("."))
+    parts.append("no first token" if turn.first_token is None else f"first token {turn.first_token:.2f} s")
+    parts.append(f"{turn.latency:.2f} s in all")
+    return f"{turn.model}: {', '.join(parts)}"

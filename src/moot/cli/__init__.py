@@ -1,0 +1,1 @@
+"""The command line, and the composition root that builds everything from the settings."""

@@ -1,0 +1,128 @@
+"""The commands and their options. What a command does is imported when it runs."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from moot import __version__
+
+app = typer.Typer(
+    help="Several language models around one table.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+lab = typer.Typer(help="The failure lab: scripted models, served over HTTP.", no_args_is_help=True)
+app.add_typer(lab, name="lab")
+
+Config = Annotated[
+    Path | None, typer.Option("--config", help="A settings file to read before moot.toml.", metavar="FILE")
+]
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What to ask. Standard input, if piped, goes along.")] = "",
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="provider/model; several may be named.", metavar="MODEL"),
+    ] = None,
+    system: Annotated[str, typer.Option(help="A system prompt for all of them.")] = "",
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE"),
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(min=0.0, max=2.0)] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1)] = None,
+    thinking: Annotated[
+        Literal["low", "medium", "high"] | None,
+        typer.Option(help="Ask for reasoning where a model offers it."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object a line.")] = False,
+    usage: Annotated[bool, typer.Option("--usage", help="Tell tokens, cost and times at the end.")] = False,
+    config: Config = None,
+) -> None:
+    """Put one question to one or several models and stream their answers."""
+    from moot.cli import ask as command
+
+    options = command.Options(
+        question=question,
+        models=tuple(model or ()),
+        system=system,
+        files=tuple(file or ()),
+        temperature=temperature,
+        max_tokens=max_tokens,
+        thinking=thinking,
+        json=json,
+        usage=usage,
+        config=config,
+    )
+    raise typer.Exit(command.run(options))
+
+
+@app.command()
+def models(
+    provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
+    config: Config = None,
+) -> None:
+    """List the models that can be asked right now."""
+    from moot.cli import models as command
+
+    raise typer.Exit(command.run(provider, config))
+
+
+@app.command()
+def doctor(config: Config = None) -> None:
+    """Say what works, what lacks a key, and what to do about it."""
+    from moot.cli import doctor as command
+
+    raise typer.Exit(command.run(config))
+
+
+@lab.command("serve")
+def lab_serve(
+    port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 9999,
+    script: Annotated[
+        Path | None, typer.Option("--script", help="A TOML or YAML file of scripts.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Serve scripted models, faults and all, in the formats of OpenAI, Anthropic and Google."""
+    from moot.cli import lab as command
+
+    raise typer.Exit(command.run(port, script))
+
+
+@lab.command("list")
+def lab_list(
+    script: Annotated[
+        Path | None, typer.Option("--script", help="A TOML or YAML file of scripts.", metavar="FILE")
+    ] = None,
+) -> None:
+    """List the scripts and what goes wrong in each."""
+    from moot.cli import lab as command
+
+    raise typer.Exit(command.show(script))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+def main() -> None:
+    from moot.model.errors import UsageError
+
+    try:
+        app()
+    except UsageError as error:
+        sys.stderr.write(f"moot: {error}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has left
+        sys.exit(141)

@@ -1,0 +1,176 @@
+"""`moot ask`: build the run from options and settings, and pick the reader that fits where it is read."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from moot.channels.terminal import Json, Plain, Reader, Solo, usage_lines
+from moot.cli import loop, settings
+from moot.cli.settings import Settings
+from moot.context.files import read_file
+from moot.context.question import question
+from moot.engine.inline import Lane, ask
+from moot.engine.log import RunLog
+from moot.engine.speaker import Speaker
+from moot.model.errors import MissingKey, Unavailable, UsageError
+from moot.model.events import Event, TurnEnded
+from moot.model.participants import Participant, seat
+from moot.model.profiles import file_kind
+from moot.model.requests import Effort, File, ModelRequest
+from moot.providers.discovery import local_servers
+from moot.providers.local import DEMO_NOTE
+from moot.providers.registry import Registry
+from moot.streams.stop import Stop
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    question: str
+    models: tuple[str, ...] = ()
+    system: str = ""
+    files: tuple[Path, ...] = ()
+    temperature: float | None = None
+    max_tokens: int | None = None
+    thinking: Effort | None = None
+    json: bool = False
+    usage: bool = False
+    config: Path | None = None
+
+
+def run(options: Options) -> int:
+    return loop.run(_run(options))
+
+
+async def _run(options: Options) -> int:
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    if not (options.question.strip() or piped.strip()):
+        raise UsageError('There is no question: write moot ask "your question".')
+    chosen = settings.load(options.config)
+    files = tuple(read_file(path) for path in options.files)
+    registry = Registry(chosen.providers)
+    try:
+        lanes = await _lanes(options, chosen, registry)
+        _check_files(lanes, files)
+        return await _ask(options, lanes, _request(options, piped, files))
+    finally:
+        await registry.aclose()
+
+
+def _request(options: Options, piped: str, files: Sequence[File]) -> ModelRequest:
+    words, context = (options.question, piped) if options.question.strip() else (piped, "")
+    return ModelRequest(
+        model="",
+        messages=(question(words, context, files),),
+        system=options.system,
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        thinking=options.thinking,
+    )
+
+
+async def _lanes(options: Options, chosen: Settings, registry: Registry) -> list[Lane]:
+    models = options.models or (await _default_model(chosen, registry),)
+    return [
+        Lane(who, tuple(registry.resolve(name) for name in chosen.chain(who.model))) for who in seat(models)
+    ]
+
+
+async def _default_model(chosen: Settings, registry: Registry) -> str:
+    """Take the model of the settings, else one there is a key for, else one that runs on this machine."""
+    if chosen.model:
+        return chosen.model
+    for name in registry:
+        if registry.keys(name) and (cheap := registry.cheap_model(name)):
+            return _told(f"{name}/{cheap}", "because there is a key for it")
+    for server in await local_servers(registry):
+        if server.models:
+            return _told(f"{server.provider}/{server.models[0]}", "found on this machine")
+    embedded = f"local/{registry.embedded_model()}"
+    try:
+        registry.resolve(embedded)
+    except Unavailable as error:
+        raise MissingKey(
+            f"There is no model to ask. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama. {error}"
+        ) from error
+    return _told(embedded, DEMO_NOTE)
+
+
+def _told(model: str, why: str) -> str:
+    sys.stderr.write(f"moot: asking {model}, {why}. Choose with -m provider/model.\n")
+    return model
+
+
+def _check_files(lanes: Sequence[Lane], files: Sequence[File]) -> None:
+    """Refuse a file that a participant's model cannot read before anything is paid for."""
+    for lane in lanes:
+        for model in lane.chain:
+            takes = model.provider.profile(model.model).files
+            for file in files:
+                if (kind := file_kind(file.media_type)) not in takes:
+                    raise UsageError(
+                        f"{lane.participant.name} ({model.name}) takes no {kind} files such as {file.name}: "
+                        "leave the file out or choose another model."
+                    )
+
+
+async def _ask(options: Options, lanes: Sequence[Lane], request: ModelRequest) -> int:
+    reader = _reader(options, [lane.participant for lane in lanes])
+    turns: list[TurnEnded] = []
+
+    def read(events: Sequence[Event]) -> None:
+        turns.extend(event for event in events if isinstance(event, TurnEnded))
+        reader(events)
+
+    stop = Stop()
+    with _stopped_by_ctrl_c(stop):
+        try:
+            ended = await ask(lanes, request, RunLog(read), Speaker(), stop)
+        finally:
+            reader.close()
+    if options.usage:
+        sys.stderr.write("".join(f"moot: {line}\n" for line in usage_lines(turns)))
+    match ended.status:
+        case "stopped" | "interrupted":
+            return 130
+        case "failed":
+            return 1
+        case "completed":
+            return 0
+
+
+def _reader(options: Options, participants: Sequence[Participant]) -> Reader:
+    if options.json:
+        return Json(sys.stdout)
+    if len(participants) == 1:
+        return Solo(sys.stdout, sys.stderr)
+    if not sys.stdout.isatty():
+        return Plain(sys.stdout, sys.stderr)
+    from rich.console import Console
+
+    from moot.channels.live import Live
+
+    return Live(Console(highlight=False))
+
+
+@contextmanager
+def _stopped_by_ctrl_c(stop: Stop) -> Iterator[None]:
+    """Let the first Ctrl-C stop the run and keep what came, and a second one end the process."""
+    running = asyncio.get_running_loop()
+
+    def stop_once() -> None:
+        running.remove_signal_handler(signal.SIGINT)
+        stop.request()
+
+    try:
+        running.add_signal_handler(signal.SIGINT, stop_once)
+    except NotImplementedError:  # Windows: Ctrl-C raises KeyboardInterrupt instead
+        yield
+        return
+    try:
+        yield
+    finally:
+        running.remove_signal_handler(signal.SIGINT)

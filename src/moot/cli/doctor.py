@@ -1,0 +1,75 @@
+"""`moot doctor`: what works, what lacks a key, and what to do, in plain words."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from moot.cli import loop, settings
+from moot.model.errors import MootError
+from moot.providers.local import DEMO_NOTE
+from moot.providers.registry import Registry
+
+SECONDS = 10.0
+MARKS = {"works": "✓", "idle": "·", "broken": "✗"}
+
+
+class Finding(Struct, frozen=True):
+    provider: str
+    state: Literal["works", "idle", "broken"]
+    words: str
+
+
+def run(config: Path | None) -> int:
+    return loop.run(_run(config))
+
+
+async def _run(config: Path | None) -> int:
+    registry = Registry(settings.load(config).providers)
+    try:
+        findings = await asyncio.gather(*(examine(registry, name) for name in registry))
+    finally:
+        await registry.aclose()
+    for finding in findings:
+        sys.stdout.write(f"{MARKS[finding.state]} {finding.provider:<11} {finding.words}\n")
+    sys.stdout.write(f"\n{_advice(findings)}\n")
+    return 1 if any(finding.state == "broken" for finding in findings) else 0
+
+
+async def examine(registry: Registry, name: str) -> Finding:
+    """Ask a provider for its models: the cheapest question that shows whether it would answer."""
+    if missing := registry.lacks_key(name):
+        return Finding(name, "idle", missing)
+    key = registry.keys(name).next(set())
+    try:
+        async with asyncio.timeout(SECONDS):
+            found = await registry.provider(name).models(key.secret if key else None)
+    except TimeoutError:
+        return Finding(name, "broken", f"Did not answer within {SECONDS:g} s.")
+    except MootError as error:
+        if registry.on_this_machine(name) and key is None:
+            return Finding(name, "idle", f"Not running at {registry.base_url(name)}.")
+        return Finding(name, "broken", str(error))
+    return Finding(name, "works", _works(registry, name, found))
+
+
+def _works(registry: Registry, name: str, models: list[str]) -> str:
+    if name == "local":
+        note = f": {DEMO_NOTE}" if models == [registry.embedded_model()] else ""
+        return f"Works, runs in this process{note}."
+    if name == "scripted":
+        return f"Works: {len(models)} scripts for demonstrations and tests, no real model."
+    some = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
+    return f"Works: {len(models)} models ({some})." if models else "Works, but has no model yet."
+
+
+def _advice(findings: list[Finding]) -> str:
+    ready = [f.provider for f in findings if f.state == "works" and f.provider not in {"local", "scripted"}]
+    if ready:
+        return f'Try: moot ask "Say hello" -m {ready[0]}/MODEL   (`moot models {ready[0]}` lists them)'
+    return (
+        "For a real model, set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM.\n"
+        'Without any: moot ask "Say hello"'
+    )

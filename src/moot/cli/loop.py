@@ -1,0 +1,16 @@
+"""Running a command's coroutine, on uvloop where there is one."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def run(command: Coroutine[None, None, T]) -> T:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(command)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(command)

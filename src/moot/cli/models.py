@@ -1,0 +1,44 @@
+"""`moot models`: every model that can be asked right now, one a line."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from moot.cli import loop, settings
+from moot.model.errors import MootError, UnknownModel
+from moot.providers.registry import Registry
+
+SECONDS = 10.0
+
+
+def run(provider: str, config: Path | None) -> int:
+    return loop.run(_run(provider, config))
+
+
+async def _run(provider: str, config: Path | None) -> int:
+    registry = Registry(settings.load(config).providers)
+    if provider and provider not in registry:
+        raise UnknownModel(f"There is no provider {provider!r}. Providers are: {', '.join(registry)}.")
+    names = [provider] if provider else [name for name in registry if not registry.lacks_key(name)]
+    try:
+        lists = await asyncio.gather(*(_models(registry, name, wanted=bool(provider)) for name in names))
+    finally:
+        await registry.aclose()
+    found = [f"{name}/{model}" for name, models in zip(names, lists, strict=True) for model in models]
+    sys.stdout.write("".join(f"{name}\n" for name in found))
+    if not found:
+        sys.stderr.write("moot: no model can be asked now; `moot doctor` says what to do.\n")
+    return 0 if found else 1
+
+
+async def _models(registry: Registry, name: str, *, wanted: bool) -> list[str]:
+    """List a provider's models; one that was not asked for by name and is silent is left out."""
+    key = registry.keys(name).next(set())
+    try:
+        async with asyncio.timeout(SECONDS):
+            return sorted(await registry.provider(name).models(key.secret if key else None))
+    except (MootError, TimeoutError) as error:
+        if wanted or key:
+            missing = registry.lacks_key(name)
+            sys.stderr.write(f"moot: {missing or error or f'{name} did not answer in {SECONDS:g} s.'}\n")
+        return []

@@ -1,0 +1,77 @@
+"""Settings: `moot.toml` files and `MOOT_*` variables, read once and passed on as values."""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+from msgspec import Struct
+
+from moot.model.errors import BadSettings
+from moot.providers.registry import ProviderConfig
+
+FILE = "moot.toml"
+PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`model` is asked when none is named; `fallback` names who is asked when a model fails."""
+
+    model: str | None = None
+    providers: dict[str, ProviderConfig] = {}
+    fallback: dict[str, tuple[str, ...]] = {}
+
+    def chain(self, model: str) -> tuple[str, ...]:
+        return (model, *self.fallback.get(model, ()))
+
+
+def load(config: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Merge the environment and every settings file; what comes first counts."""
+    merged: dict[str, Any] = _from_environment(environment)
+    for path in _files(config):
+        _fill(merged, _read(path))
+    return msgspec.convert(merged, Settings)
+
+
+def _files(config: Path | None) -> Iterator[Path]:
+    if config is not None:
+        yield config
+    for folder in (Path.cwd(), platformdirs.user_config_path("moot")):
+        if (folder / FILE).is_file():
+            yield folder / FILE
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    if model := environment.get("MOOT_MODEL"):
+        settings["model"] = model
+    if gguf := environment.get("MOOT_GGUF"):
+        settings["providers"] = {"local": {"gguf": gguf}}
+    return settings
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read one file and check it by itself, so that an error can name it."""
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+        msgspec.convert(tables, Settings)
+    except OSError as error:
+        raise BadSettings(f"Cannot read the settings {path}: {error.strerror}.") from error
+    except (ValueError, msgspec.ValidationError) as error:
+        raise BadSettings(f"The settings {path} are not right: {error}.") from error
+    for table in tables.get("providers", {}).values():
+        for name in PATHS:
+            if name in table:
+                table[name] = str(path.parent / Path(table[name]).expanduser())
+    return tables
+
+
+def _fill(into: dict[str, Any], more: dict[str, Any]) -> None:
+    for name, value in more.items():
+        if isinstance(value, dict) and isinstance(into.get(name), dict):
+            _fill(into[name], value)
+        else:
+            into.setdefault(name, value)

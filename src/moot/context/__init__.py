@@ -1,0 +1,1 @@
+"""What a participant is sent: pure functions from what was said to a prompt."""

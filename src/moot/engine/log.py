@@ -1,0 +1,27 @@
+"""The log of a run that lives only as long as its process: numbered without gaps, read by one reader."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from moot.model.events import Event
+from moot.model.ids import new_id
+
+Reader = Callable[[Sequence[Event]], None]
+
+
+class RunLog:
+    def __init__(self, reader: Reader) -> None:
+        self.run = new_id("run")
+        self._reader = reader
+        self._seq = 0
+
+    async def append(self, events: list[Event]) -> None:
+        """Stamp events with the run, their number and the time, and hand them to the reader."""
+        stamped: list[Event] = []
+        now = time.time()
+        for event in events:
+            self._seq += 1
+            stamped.append(msgspec.structs.replace(event, run=self.run, seq=self._seq, at=now))
+        self._reader(stamped)

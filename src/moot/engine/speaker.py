@@ -1,0 +1,189 @@
+"""One participant's turn: models in order, keys within a model, and a retry only before text was shown.
+
+Every turn ends exactly once, with a TurnEnded, whatever went wrong on the way.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from moot.engine.estimate import estimate
+from moot.model.chunks import Usage
+from moot.model.events import Answer, Notice, NoticeKind, Seat, TurnEnded, TurnStarted, TurnStatus
+from moot.model.faults import Fault
+from moot.model.requests import ModelRequest
+from moot.providers.keys import Key
+from moot.providers.registry import Resolved
+from moot.streams.stop import Stop
+from moot.streams.turn import Emit, Limits, Status, StreamResult, listen
+
+TRIES = 3  # asks of one model, over all its keys
+PATIENCE = 20.0  # seconds that a rate limit may ask us to wait
+BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
+
+ENDED: dict[Status, TurnStatus] = {
+    "completed": "completed",
+    "tool_call": "completed",
+    "stopped_by_user": "stopped",
+    "follow_up_interrupt": "interrupted",
+}
+
+
+class Speaker:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        patience: float = PATIENCE,
+        backoff: float = BACKOFF,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._patience = patience
+        self._backoff = backoff
+        self._jitter = jitter
+
+    async def speak(
+        self, seat: Seat, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit
+    ) -> TurnEnded:
+        """Ask the first model of the chain and, where it fails before it said anything, the next ones."""
+        turn = Turn(seat, stop, emit)
+        for place, model in enumerate(chain):
+            turn.model = model
+            result = await self._ask(turn, request)
+            if not _may_ask_on(result) or place == len(chain) - 1:
+                break
+            then = chain[place + 1].name
+            await turn.notice("fallback", f"{_reason(result)} {then} is asked instead of {model.name}.")
+        ended = turn.ended(result)
+        await emit([ended])
+        return ended
+
+    async def _ask(self, turn: "Turn", request: ModelRequest) -> StreamResult:
+        """Ask one model up to three times, with the best key each time."""
+        tried: set[str] = set()
+        key = turn.model.keys.next(tried)
+        for attempt in range(1, TRIES + 1):
+            result = await self._once(turn, request, key)
+            if not _may_ask_on(result) or attempt == TRIES:
+                return result
+            if key is not None and result.fault is not None:
+                turn.model.keys.cool(key, result.fault)
+                tried.add(key.source)
+                if result.status == "error" and (other := turn.model.keys.next(tried)):
+                    await turn.notice("next_key", f"{_reason(result)} Trying the key from {other.source}.")
+                    key = other
+                    continue
+            if not await self._waited(turn, result, attempt):
+                return turn.stopped_or(result)
+        raise AssertionError("the last attempt returns")
+
+    async def _once(self, turn: "Turn", request: ModelRequest, key: Key | None) -> StreamResult:
+        if turn.stop.reason:
+            return StreamResult(turn.stop.reason)
+        if key is not None:
+            key.uses += 1
+        await turn.start()
+        ask = msgspec.structs.replace(request, model=turn.model.model)
+        stream = turn.model.provider.stream(ask, key.secret if key else None)
+        result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
+        await turn.count(ask, result)
+        return result
+
+    async def _waited(self, turn: "Turn", result: StreamResult, attempt: int) -> bool:
+        """Wait as long as it makes sense before the same is asked again; False is: do not ask again."""
+        trouble = result.fault
+        if trouble is None or not trouble.retryable:
+            return False
+        seconds = trouble.retry_after
+        if seconds is None:
+            seconds = self._backoff * 2 ** (attempt - 1) * (0.5 + self._jitter())
+            if result.status == "empty_response":
+                await turn.notice("asked_again", "The answer was empty; asking again.")
+            else:
+                await turn.notice("retry", f"{trouble.message} Trying again.")
+        elif seconds <= self._patience:
+            await turn.notice("waiting", f"{trouble.message} Waiting {seconds:.3g} s.")
+        else:
+            return False
+        return not await turn.stop.sleep(seconds)
+
+
+class Turn:
+    """What is known of a turn while its attempts go on."""
+
+    model: Resolved
+
+    def __init__(self, seat: Seat, stop: Stop, emit: Emit) -> None:
+        self.seat = seat
+        self.stop = stop
+        self.emit = emit
+        self._attempts = 0
+        self._usage = Usage()
+        self._cost: float | None = 0.0
+        self._clock = asyncio.get_running_loop().time
+        self._started = self._clock()
+        self._waited = 0.0
+
+    async def start(self) -> None:
+        self._attempts += 1
+        self._waited = self._clock() - self._started
+        await self.emit(
+            [
+                TurnStarted(
+                    participant=self.seat.participant,
+                    stage=self.seat.stage,
+                    round=self.seat.round,
+                    attempt=self._attempts,
+                    model=self.model.name,
+                )
+            ]
+        )
+
+    async def notice(self, kind: NoticeKind, message: str) -> None:
+        await self.emit([Notice(kind=kind, message=message, participant=self.seat.participant)])
+
+    async def count(self, request: ModelRequest, result: StreamResult) -> None:
+        """Add up what the attempt used, by the provider's count or else by our estimate."""
+        usage = result.usage
+        if usage is None:
+            heard = result.text + result.thoughts + result.details
+            if not heard and result.fault is not None:
+                return
+            usage = estimate(request, heard)
+        self._usage += usage
+        cost = await asyncio.to_thread(self.model.provider.cost, self.model.model, usage)
+        self._cost = None if self._cost is None or cost is None else self._cost + cost
+
+    def stopped_or(self, result: StreamResult) -> StreamResult:
+        return StreamResult(self.stop.reason) if self.stop.reason else result
+
+    def ended(self, result: StreamResult) -> TurnEnded:
+        failed: TurnStatus = "partial" if result.text else "failed"
+        first = result.first_token
+        return TurnEnded(
+            participant=self.seat.participant,
+            stage=self.seat.stage,
+            round=self.seat.round,
+            status=ENDED.get(result.status, failed),
+            message=Answer(result.text, result.thoughts, result.details),
+            model=self.model.name,
+            usage=self._usage,
+            cost=self._cost,
+            finish=result.finish,
+            fault=result.fault,
+            first_token=None if first is None else self._waited + first,
+            latency=self._clock() - self._started,
+        )
+
+
+def _may_ask_on(result: StreamResult) -> bool:
+    """Whether asking again, or somebody else, is right: nothing was shown and nobody said stop."""
+    blocked = result.fault is not None and result.fault.kind == "content_blocked"
+    return result.status in {"error", "timeout", "empty_response"} and not result.text and not blocked
+
+
+def _reason(result: StreamResult) -> str:
+    fault: Fault | None = result.fault
+    return fault.message if fault else "It failed."

@@ -1,0 +1,1 @@
+"""Pure values that every other part speaks in; nothing here does I/O or imports from above."""

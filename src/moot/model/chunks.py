@@ -1,0 +1,64 @@
+"""What a provider's stream is made of, once its wire format is understood.
+
+A stream is any number of text, thought, tool call and usage chunks, then exactly one `Done` or `Failed`.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from moot.model.faults import Fault
+
+Finish = Literal["stop", "length", "tool_calls", "content_filter"]
+
+
+class Text(Struct, frozen=True, tag="text"):
+    text: str
+
+
+class Thought(Struct, frozen=True, tag="thought"):
+    """Reasoning; the signature is the provider's proof that it wrote it, handed back in a tool loop."""
+
+    text: str
+    signature: str = ""
+
+
+class ToolCall(Struct, frozen=True, tag="tool_call"):
+    """A whole call: `arguments` is valid JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+    signature: str = ""
+
+
+class Usage(Struct, frozen=True, tag="usage"):
+    """Tokens. Input includes what was cached and what was written to a cache; output includes reasoning."""
+
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cached: int = 0
+    cache_written: int = 0
+    estimated: bool = False
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.reasoning + other.reasoning,
+            self.cached + other.cached,
+            self.cache_written + other.cache_written,
+            self.estimated or other.estimated,
+        )
+
+
+class Done(Struct, frozen=True, tag="done"):
+    finish: Finish
+
+
+class Failed(Struct, frozen=True, tag="failed"):
+    fault: Fault
+
+
+Chunk = Text | Thought | ToolCall | Usage | Done | Failed

@@ -1,0 +1,236 @@
+"""The messages format of Anthropic.
+
+Request:  POST /messages {model, max_tokens, system, messages, stream, …}
+Answer:   message_start, then per block content_block_start / _delta / _stop, then message_delta, message_stop
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCall, Usage
+from moot.model.faults import fault
+from moot.model.profiles import Profile, file_kind
+from moot.model.requests import Effort, File, Message, ModelRequest, Part, ToolResult
+from moot.providers import failures
+from moot.providers.failures import WireError
+from moot.providers.frames import decode, is_json
+from moot.providers.listing import read_listing
+
+FINISH: dict[str, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+BUDGETS: dict[Effort, int] = {"low": 2048, "medium": 8192, "high": 24576}
+CACHED = {"cache_control": {"type": "ephemeral"}}
+
+
+class Block(Struct):
+    type: str = "text"
+    text: str = ""
+    thinking: str = ""
+    id: str = ""
+    name: str = ""
+
+
+class Delta(Struct):
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
+    stop_reason: str | None = None
+
+
+class WireUsage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class Opening(Struct):
+    usage: WireUsage | None = None
+
+
+class Frame(Struct):
+    type: str = ""
+    delta: Delta | None = None
+    content_block: Block | None = None
+    message: Opening | None = None
+    usage: WireUsage | None = None
+    error: WireError | str | None = None
+
+
+_frames = msgspec.json.Decoder(Frame)
+
+
+class AnthropicWire:
+    def url(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
+        return "/messages"
+
+    def headers(self, key: str | None) -> Mapping[str, str]:
+        version = {"Content-Type": "application/json", "anthropic-version": "2023-06-01"}
+        return {**version, "x-api-key": key} if key else version
+
+    def body(self, request: ModelRequest, profile: Profile) -> bytes:
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": request.max_tokens or profile.default_max_tokens,
+            "messages": _messages(request.messages),
+            "stream": True,
+        }
+        if request.system:
+            body["system"] = [{"type": "text", "text": request.system, **CACHED}]
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.stop:
+            body["stop_sequences"] = request.stop
+        if request.tools:
+            body["tools"] = [
+                {"name": t.name, "description": t.description, "input_schema": t.parameters}
+                for t in request.tools
+            ]
+        output: dict[str, Any] = {}
+        if request.json_schema is not None and profile.json_schema:
+            output["format"] = {"type": "json_schema", "schema": request.json_schema}
+        if request.thinking and profile.thinking == "effort":
+            body["thinking"] = {"type": "adaptive", "display": "summarized"}
+            output["effort"] = request.thinking
+        elif request.thinking and profile.thinking == "budget":
+            budget = BUDGETS[request.thinking]
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+            body["max_tokens"] += budget
+        if output:
+            body["output_config"] = output
+        return msgspec.json.encode(body)
+
+    def reader(self, who: str) -> "AnthropicReader":
+        return AnthropicReader(who)
+
+    def models_url(self) -> str:
+        return "/models?limit=1000"
+
+    def read_models(self, body: bytes) -> list[str]:
+        return read_listing(body)
+
+
+def _messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+    """Write the history, with a cache mark at its end: all before the newest message stays the same."""
+    contents = [[_part(part) for part in m.parts if _sendable(part)] for m in messages]
+    if len(contents) > 1 and contents[-2]:
+        contents[-2][-1] |= CACHED
+    return [{"role": m.role, "content": content} for m, content in zip(messages, contents, strict=True)]
+
+
+def _sendable(part: Part) -> bool:
+    """Thoughts go back only with the proof that Anthropic wrote them."""
+    return not isinstance(part, Thought) or bool(part.signature)
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Thought(text, signature):
+            return {"type": "thinking", "thinking": text, "signature": signature}
+        case File(_, media_type, data):
+            kind = "image" if file_kind(media_type) == "image" else "document"
+            source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode()}
+            return {"type": kind, "source": source}
+        case ToolCall(id, name, arguments):
+            return {"type": "tool_use", "id": id, "name": name, "input": Raw(arguments.encode())}
+        case ToolResult(call_id, _, content, is_error):
+            return {"type": "tool_result", "tool_use_id": call_id, "content": content, "is_error": is_error}
+
+
+class AnthropicReader:
+    def __init__(self, who: str) -> None:
+        self._who = who
+        self._finish: Finish | None = None
+        self._usage = WireUsage()
+        self._tool: Block | None = None
+        self._arguments: list[str] = []
+        self._called = False
+
+    def read(self, frame: bytes) -> list[Chunk]:
+        data = decode(_frames, frame) if frame else Frame()
+        match data.type:
+            case "content_block_delta" if data.delta is not None:
+                return self._read_delta(data.delta)
+            case "content_block_start" if data.content_block is not None:
+                return self._open(data.content_block)
+            case "content_block_stop":
+                return self._close()
+            case "message_start" if data.message is not None:
+                return self._count(data.message.usage)
+            case "message_delta":
+                if data.delta is not None and data.delta.stop_reason:
+                    self._finish = FINISH.get(data.delta.stop_reason, "stop")
+                return self._count(data.usage)
+            case "message_stop":
+                return self.end()
+            case _ if data.error is not None:
+                return [Failed(failures.from_error(self._who, data.error))]
+        return []
+
+    def end(self) -> list[Chunk]:
+        if self._tool is not None:
+            return self._close()
+        if self._finish is None:
+            return [Failed(failures.ended_early(self._who))]
+        return [Done("tool_calls" if self._called and self._finish == "stop" else self._finish)]
+
+    def _read_delta(self, delta: Delta) -> list[Chunk]:
+        if delta.text:
+            return [Text(delta.text)]
+        if delta.thinking:
+            return [Thought(delta.thinking)]
+        if delta.signature:
+            return [Thought("", delta.signature)]
+        if delta.partial_json:
+            self._arguments.append(delta.partial_json)
+        return []
+
+    def _open(self, block: Block) -> list[Chunk]:
+        if block.type == "tool_use":
+            self._tool = block
+            self._arguments = []
+        if block.text:
+            return [Text(block.text)]
+        return [Thought(block.thinking)] if block.thinking else []
+
+    def _close(self) -> list[Chunk]:
+        if self._tool is None:
+            return []
+        tool, self._tool = self._tool, None
+        arguments = "".join(self._arguments) or "{}"
+        if not is_json(arguments):
+            return [Failed(fault("bad_response", f"The call of the tool {tool.name} was cut off."))]
+        self._called = True
+        return [ToolCall(tool.id, tool.name, arguments)]
+
+    def _count(self, usage: WireUsage | None) -> list[Chunk]:
+        """Counts arrive in two halves, and the later one may leave out what the first one said."""
+        if usage is None:
+            return []
+        for field in WireUsage.__struct_fields__:
+            if (count := getattr(usage, field)) is not None:
+                setattr(self._usage, field, count)
+        known = self._usage
+        read, written = known.cache_read_input_tokens or 0, known.cache_creation_input_tokens or 0
+        return [
+            Usage(
+                input=(known.input_tokens or 0) + read + written,
+                output=known.output_tokens or 0,
+                cached=read,
+                cache_written=written,
+            )
+        ]

@@ -1,0 +1,172 @@
+"""From what a provider says went wrong (a status, headers, an error body) to a typed fault in plain words.
+
+A provider's own sentence is quoted, shortened and with anything like a key taken out of it; when a key was
+refused it is not quoted at all, because some providers echo the key.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import msgspec
+from msgspec import Struct
+
+from moot.model.faults import Fault, Kind, fault
+
+QUOTE = 300
+KEY_LIKE = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza|Bearer)[-_ ]?[A-Za-z0-9*._-]{6,}")
+
+WORDS: tuple[tuple[Kind, str], ...] = (
+    (
+        "context_length",
+        r"context_length|context.?size|context length|context window|prompt is too long|too many tokens",
+    ),
+    ("auth", r"authentication|invalid_api_key|api key not valid|api_key_invalid|permission|unauthenticated"),
+    ("content_blocked", r"content_filter|content_policy|safety|prohibited_content|blocked"),
+    ("overloaded", r"overloaded|unavailable|capacity"),
+    ("rate_limit", r"rate.?limit|resource_exhausted|insufficient_quota|too many requests"),
+    ("timeout", r"timeout|timed out|deadline_exceeded"),
+)
+
+
+class WireError(Struct):
+    """The error object of the three wire formats, and of the servers that imitate them."""
+
+    message: str | None = None
+    type: str | None = None
+    code: str | int | None = None
+    status: str | None = None
+    details: list["RetryDetail"] | None = None
+
+
+class RetryDetail(Struct, rename="camel"):
+    retry_delay: str | None = None
+
+
+class ErrorBody(Struct):
+    error: WireError | str | None = None
+    message: str | None = None
+    detail: msgspec.Raw | None = None
+
+
+_decode_body = msgspec.json.Decoder(ErrorBody).decode
+_decode_bodies = msgspec.json.Decoder(list[ErrorBody]).decode
+
+
+def from_response(who: str, status: int, headers: Mapping[str, str], body: bytes, key: str | None) -> Fault:
+    """Classify an answer that is no stream."""
+    if body.lstrip()[:1] == b"<":
+        said = WireError(message="it answered with a web page, not a model's answer")
+    else:
+        said = _parse(body) or WireError(message=body[:QUOTE].decode("utf-8", "replace"))
+    return from_error(who, said, status=status, key=key, retry_after=retry_after(headers))
+
+
+def from_error(
+    who: str,
+    said: WireError | str,
+    *,
+    status: int = 200,
+    key: str | None = None,
+    retry_after: float | None = None,
+) -> Fault:
+    """Classify an error object, wherever it was found."""
+    said = WireError(message=said) if isinstance(said, str) else said
+    if isinstance(said.code, int) and 400 <= said.code < 600:
+        status = said.code
+    kind = _kind(said, status)
+    quote = redact(said.message or "", key)
+    retryable = status >= 500 or (kind not in {"api_error", "bad_response"} and None)
+    if said.code == "insufficient_quota" or said.type == "insufficient_quota":
+        retryable = False
+    return fault(
+        kind,
+        _sentence(kind, who, status, quote),
+        retryable=retryable,
+        retry_after=retry_after if retry_after is not None else _delay(said),
+    )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read Retry-After in milliseconds, seconds or as a date."""
+    try:
+        if ms := headers.get("retry-after-ms"):
+            return max(0.0, float(ms) / 1000)
+        if not (value := headers.get("retry-after")):
+            return None
+        try:
+            return max(0.0, float(value))
+        except ValueError:
+            return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def redact(text: str, key: str | None) -> str:
+    """Shorten a provider's words and take keys out of them."""
+    if key:
+        text = text.replace(key, "[key]")
+    text = KEY_LIKE.sub("[key]", text)
+    text = " ".join(text.split())
+    return text if len(text) <= QUOTE else text[:QUOTE] + "…"
+
+
+def _parse(body: bytes) -> WireError | None:
+    try:
+        found = _decode_bodies(body)[0] if body.lstrip()[:1] == b"[" else _decode_body(body)
+    except (msgspec.DecodeError, IndexError):
+        return None
+    if isinstance(found.error, str):
+        return WireError(message=found.error)
+    detail = bytes(found.detail).decode() if found.detail else None
+    return found.error or WireError(message=found.message or detail)
+
+
+def _kind(said: WireError, status: int) -> Kind:
+    match status:
+        case 401 | 403:
+            return "auth"
+        case 429:
+            return "rate_limit"
+        case 503 | 529:
+            return "overloaded"
+        case 408 | 504:
+            return "timeout"
+    words = " ".join(str(w) for w in (said.type, said.code, said.status, said.message) if w).lower()
+    for kind, pattern in WORDS:
+        if re.search(pattern, words):
+            return kind
+    return "bad_response" if status == 200 else "api_error"
+
+
+def _sentence(kind: Kind, who: str, status: int, quote: str) -> str:
+    http = f" (HTTP {status})" if status != 200 else ""
+    said = f": {quote}" if quote else "."
+    match kind:
+        case "auth":
+            return f"Key rejected for {who}{http}. Check the key and what it may be used for."
+        case "rate_limit":
+            return f"{who} is limiting requests{http}{said}"
+        case "overloaded":
+            return f"{who} is overloaded{http}{said}"
+        case "context_length":
+            return f"The conversation is too long for this model of {who}{http}{said}"
+        case "content_blocked":
+            return f"{who} blocked the answer by its content rules{http}{said}"
+        case "timeout":
+            return f"{who} took too long{http}{said}"
+        case _:
+            return f"{who} failed{http}{said}"
+
+
+def _delay(said: WireError) -> float | None:
+    for detail in said.details or ():
+        if detail.retry_delay and (match := re.fullmatch(r"([\d.]+)s", detail.retry_delay)):
+            return float(match[1])
+    return None
+
+
+def ended_early(who: str) -> Fault:
+    """Make the fault of a stream that stopped without saying that it had finished."""
+    return fault("network", f"{who} ended the stream early; the answer may be incomplete.")

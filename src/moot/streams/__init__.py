@@ -1,0 +1,1 @@
+"""From a stream of chunks to a turn: capture of thoughts, stop, time-outs, and the result."""

@@ -1,0 +1,82 @@
+"""A scope that ends early for one named reason: a stop, silence, or too long a wait.
+
+Like `asyncio.timeout`, but it knows why it ended, and touching it on every chunk costs an assignment: the
+timer looks at the time of the last touch when it fires, instead of being moved each time.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Literal, Self
+
+from moot.streams.stop import Reason
+
+Ending = Reason | Literal["idle", "total"]
+
+
+class Guard:
+    def __init__(self, idle: float, total: float) -> None:
+        self.ending: Ending | None = None
+        self._idle = idle
+        self._total = total
+        self._open = False  # whether a cancellation may be sent into the scope now
+        self._cancelled = False
+
+    async def __aenter__(self) -> Self:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a Guard protects a task")
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._loop = asyncio.get_running_loop()
+        self._touched = self._loop.time()
+        self._last = self._touched + self._total
+        self._timer = self._loop.call_at(self._deadline(), self._look)
+        self._open = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._open = False
+        self._timer.cancel()
+        if not self._cancelled:
+            return False
+        if kind is not asyncio.CancelledError:  # sent, but the block was left before it arrived
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+        if self._task.uncancel() > self._cancelling:  # somebody else wants the task to end as well
+            raise asyncio.CancelledError
+        return kind is asyncio.CancelledError
+
+    def touch(self) -> None:
+        """Note that there was progress."""
+        self._touched = self._loop.time()
+
+    def end(self, ending: Ending) -> None:
+        """End the scope; of several reasons, the user's stop counts."""
+        if self.ending is None or ending == "stopped_by_user":
+            self.ending = ending
+        if self._open and not self._cancelled:
+            self._cancelled = True
+            self._task.cancel()
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let a step finish first; whoever uses this looks at `ending` afterwards."""
+        self._open = False
+        try:
+            yield
+        finally:
+            self._open = True
+
+    def _deadline(self) -> float:
+        return min(self._touched + self._idle, self._last)
+
+    def _look(self) -> None:
+        now, deadline = self._loop.time(), self._deadline()
+        if now < deadline:
+            self._timer = self._loop.call_at(deadline, self._look)
+        else:
+            self.end("total" if now >= self._last else "idle")

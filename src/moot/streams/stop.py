@@ -1,0 +1,46 @@
+"""Whether a run, or one participant of it, should end, and why. A stop outranks a follow-up."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+Reason = Literal["stopped_by_user", "follow_up_interrupt"]
+
+
+class Stop:
+    """A wish to stop. A child hears its parent's wishes; a parent does not hear its children's."""
+
+    def __init__(self, parent: "Stop | None" = None) -> None:
+        self.reason: Reason | None = parent.reason if parent else None
+        self._watchers: set[Callable[[Reason], None]] = set()
+        if parent is not None:
+            parent._watchers.add(self.request)  # noqa: SLF001 - the same class
+
+    def request(self, reason: Reason = "stopped_by_user") -> None:
+        if self.reason in {reason, "stopped_by_user"}:
+            return
+        self.reason = reason
+        for watcher in tuple(self._watchers):
+            watcher(reason)
+
+    @contextmanager
+    def watched(self, watcher: Callable[[Reason], None]) -> Iterator[None]:
+        """Call `watcher` when a stop is wished, at once if it was already."""
+        self._watchers.add(watcher)
+        try:
+            if self.reason is not None:
+                watcher(self.reason)
+            yield
+        finally:
+            self._watchers.discard(watcher)
+
+    async def sleep(self, seconds: float) -> bool:
+        """Wait, but not past a stop; return whether there was one."""
+        woken = asyncio.Event()
+        with self.watched(lambda _: woken.set()):
+            try:
+                await asyncio.wait_for(woken.wait(), seconds)
+            except TimeoutError:
+                return False
+        return True

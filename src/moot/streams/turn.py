@@ -1,0 +1,198 @@
+"""The turn state machine: chunks in, events out, and one result at the end, whatever happens.
+
+Stop and time-outs are looked at on every batch of chunks and in every wait between them. Neighbouring text
+chunks of one batch arrived together, so they leave as one event.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import aclosing
+from itertools import groupby
+from typing import Any, Literal, assert_never
+
+from msgspec import Struct
+
+from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCall, Usage
+from moot.model.events import Event, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
+from moot.model.faults import Fault, fault
+from moot.providers.provider import ChunkStream
+from moot.streams.capture import Capture, Piece, Retracted, Said
+from moot.streams.capture import Thought as Thinking
+from moot.streams.guard import Guard
+from moot.streams.stop import Stop
+
+Status = Literal[
+    "completed",
+    "tool_call",
+    "error",
+    "timeout",
+    "stopped_by_user",
+    "follow_up_interrupt",
+    "empty_response",
+]
+Emit = Callable[[list[Event]], Awaitable[None]]
+
+
+class Limits(Struct, frozen=True):
+    """Seconds without content, seconds in all, and characters that one stream may have."""
+
+    idle: float = 180.0
+    total: float = 900.0
+    characters: int = 1_000_000
+
+
+class StreamResult(Struct, frozen=True):
+    status: Status
+    text: str = ""
+    thoughts: str = ""
+    details: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+    finish: Finish | None = None
+    fault: Fault | None = None
+    first_token: float | None = None
+
+
+async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, emit: Emit) -> StreamResult:
+    """Follow one stream to its end, or to the stop or time-out that comes first, and close it."""
+    listener = Listener(seat, limits)
+    async with Guard(limits.idle, limits.total) as guard, aclosing(stream):
+        with stop.watched(guard.end):
+            async for chunks in stream:
+                events = listener.take(chunks)
+                if events:
+                    guard.touch()
+                    with guard.undisturbed():  # what was heard is told, whole
+                        await emit(events)
+                if guard.ending or listener.over:
+                    break
+    if events := listener.close():
+        await emit(events)
+    return listener.result(guard)
+
+
+class Listener:
+    """What has been heard of one stream so far."""
+
+    def __init__(self, seat: Seat, limits: Limits) -> None:
+        self._where: dict[str, Any] = {
+            "participant": seat.participant,
+            "stage": seat.stage,
+            "round": seat.round,
+        }
+        self._limits = limits
+        self._clock = asyncio.get_running_loop().time
+        self._started = self._clock()
+        self._capture = Capture()
+        self._calls: list[ToolCall] = []
+        self._characters = 0
+        self._first: float | None = None
+        self._usage: Usage | None = None
+        self._finish: Finish | None = None
+        self._fault: Fault | None = None
+        self.over = False
+
+    def take(self, chunks: list[Chunk]) -> list[Event]:
+        events: list[Event] = []
+        for kind, run in groupby(chunks, type):
+            if kind is Text:
+                text = self._clean("".join([chunk.text for chunk in run if isinstance(chunk, Text)]))
+                events += self._events(self._capture.feed(text))
+            else:
+                for chunk in run:
+                    events += self._note(chunk)
+        if events and self._first is None:
+            self._first = self._clock() - self._started
+        return events
+
+    def close(self) -> list[Event]:
+        return self._events(self._capture.close())
+
+    def result(self, guard: Guard) -> StreamResult:
+        text, thoughts = self._capture.text, self._capture.thoughts
+        status, fault_ = self._ending(guard, text)
+        return StreamResult(
+            status,
+            text,
+            thoughts,
+            self._capture.details,
+            tuple(self._calls) if status == "tool_call" else (),
+            self._usage,
+            self._finish,
+            fault_,
+            self._first,
+        )
+
+    def _ending(self, guard: Guard, text: str) -> tuple[Status, Fault | None]:
+        if self.over and self._fault is None:
+            return self._finished(text)
+        if self._fault is not None:
+            return "error", self._fault
+        match guard.ending:
+            case "stopped_by_user" | "follow_up_interrupt" as reason:
+                return reason, None
+            case "total":
+                return "timeout", fault("timeout", f"The answer took longer than {self._limits.total:g} s.")
+            case "idle":
+                return "timeout", fault("timeout", f"No content came for {self._limits.idle:g} s.")
+            case None:
+                return "error", fault("network", "The stream ended early; the answer may be incomplete.")
+            case unknown:
+                assert_never(unknown)
+
+    def _finished(self, text: str) -> tuple[Status, Fault | None]:
+        if self._finish == "content_filter":
+            return "error", fault("content_blocked", "The provider's content filter cut the answer.")
+        if self._calls:
+            return "tool_call", None
+        if text.strip() or self._capture.details:
+            return "completed", None
+        if self._finish == "length":
+            return "error", fault(
+                "context_length", "The token limit was used up before the answer began: allow more tokens."
+            )
+        return "empty_response", fault("bad_response", "The model gave an empty answer.")
+
+    def _note(self, chunk: Chunk) -> Iterable[Event]:
+        match chunk:
+            case Text(text):
+                return self._events(self._capture.feed(self._clean(text)))
+            case Thought(text):
+                return self._events(self._capture.think(self._clean(text))) if text else ()
+            case ToolCall(id, name, arguments):
+                self._calls.append(chunk)
+                return [ToolCalled(call_id=id, name=name, arguments=arguments, **self._where)]
+            case Usage():
+                self._usage = chunk
+            case Done(finish):
+                self._finish, self.over = finish, True
+            case Failed(failure):
+                self._fault, self.over = failure, True
+            case _:
+                assert_never(chunk)
+        return ()
+
+    def _clean(self, text: str) -> str:
+        """Drop what no database keeps, and see to it that a stream has an end."""
+        self._characters += len(text)
+        if self._characters > self._limits.characters:
+            self.over = True
+            self._fault = fault(
+                "bad_response",
+                f"The answer was stopped at {self._limits.characters:,} characters.",
+                retryable=False,
+            )
+        return text.replace("\0", "") if "\0" in text else text
+
+    def _events(self, pieces: list[Piece]) -> list[Event]:
+        events: list[Event] = []
+        where = self._where
+        for piece in pieces:
+            match piece:
+                case Said(text):
+                    events.append(TextDelta(text=text, **where))
+                case Thinking(text):
+                    events.append(ThoughtDelta(text=text, **where))
+                case Retracted():
+                    events.append(TextRetracted(**where))
+        return events
