@@ -89,7 +89,7 @@ class Speaker:
         stream = turn.model.provider.stream(ask, key.secret if key else None)
         result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
         await turn.count(ask, result)
-        return result
+        return _naming_key(result, key)
 
     async def _waited(self, turn: "Turn", result: StreamResult, attempt: int) -> bool:
         """Wait as long as it makes sense before the same is asked again; False is: do not ask again."""
@@ -187,3 +187,11 @@ def _may_ask_on(result: StreamResult) -> bool:
 def _reason(result: StreamResult) -> str:
     fault: Fault | None = result.fault
     return fault.message if fault else "It failed."
+
+
+def _naming_key(result: StreamResult, key: Key | None) -> StreamResult:
+    """Say where a rejected key came from, so that its owner knows which one to mend."""
+    if key is None or result.fault is None or result.fault.kind != "auth":
+        return result
+    words = f"{result.fault.message} It came from {key.source}."
+    return msgspec.structs.replace(result, fault=msgspec.structs.replace(result.fault, message=words))

@@ -57,7 +57,7 @@ _decode_bodies = msgspec.json.Decoder(list[ErrorBody]).decode
 def from_response(who: str, status: int, headers: Mapping[str, str], body: bytes, key: str | None) -> Fault:
     """Classify an answer that is no stream."""
     if body.lstrip()[:1] == b"<":
-        said = WireError(message="it answered with a web page, not a model's answer")
+        said = WireError(message="it answered with a web page, not a model's answer; check its base_url")
     else:
         said = _parse(body) or WireError(message=body[:QUOTE].decode("utf-8", "replace"))
     return from_error(who, said, status=status, key=key, retry_after=retry_after(headers))
@@ -77,13 +77,10 @@ def from_error(
         status = said.code
     kind = _kind(said, status)
     quote = redact(said.message or "", key)
-    retryable = status >= 500 or (kind not in {"api_error", "bad_response"} and None)
-    if said.code == "insufficient_quota" or said.type == "insufficient_quota":
-        retryable = False
     return fault(
         kind,
         _sentence(kind, who, status, quote),
-        retryable=retryable,
+        retryable=_retryable(kind, said, status),
         retry_after=retry_after if retry_after is not None else _delay(said),
     )
 
@@ -140,9 +137,18 @@ def _kind(said: WireError, status: int) -> Kind:
     return "bad_response" if status == 200 else "api_error"
 
 
+def _retryable(kind: Kind, said: WireError, status: int) -> bool | None:
+    """Decide where the kind alone does not: a server that broke may mend, a used-up quota does not."""
+    if "insufficient_quota" in {said.code, said.type}:
+        return False
+    if kind in {"api_error", "bad_response"}:
+        return status >= 500
+    return None
+
+
 def _sentence(kind: Kind, who: str, status: int, quote: str) -> str:
     http = f" (HTTP {status})" if status != 200 else ""
-    said = f": {quote}" if quote else "."
+    said = f": {quote}" + ("" if quote.endswith((".", "!", "?", "…")) else ".") if quote else "."
     match kind:
         case "auth":
             return f"Key rejected for {who}{http}. Check the key and what it may be used for."

@@ -69,7 +69,7 @@ class ScriptedProvider:
             yield [Failed(AT_ONCE[trouble])]
             return
         for said, chunk in enumerate(_spoken(performance)):
-            if trouble in MIDWAY and said == script.fault_after:
+            if trouble in MIDWAY and (said == script.fault_after or isinstance(chunk, ToolCall)):
                 break
             if said:
                 await asyncio.sleep(script.pace)

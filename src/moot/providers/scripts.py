@@ -84,14 +84,19 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fault_times: int = 0
 
 
+LOOK_UP = ScriptedTool("look_up", '{"word": "moot"}')
+
 BUILT_IN: dict[str, Script] = {
     "echo": Script(answer="{question}"),
     "slow": Script(delay=0.5, pace=0.25),
     "steady": Script(pace=0.03),
     "thinker": Script(thoughts="Who sits where? A round table answers that by not asking.", pace=0.03),
-    "tool": Script(answer="", tool=ScriptedTool("look_up", '{"word": "moot"}')),
+    "tool": Script(answer="", tool=LOOK_UP),
     "flaky": Script(fault="overloaded", fault_times=1),
     **{name: Script(fault=name) for name in FAULTS},
+    "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),
+    "nul": Script(fault="nul", answer="no\0thing is \ud800 lost"),
+    **{name: Script(fault=name, tool=LOOK_UP) for name in ("loose_tool", "cut_tool", "stop_with_tools")},
 }
 
 

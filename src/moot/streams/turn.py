@@ -182,6 +182,8 @@ class Listener:
                 f"The answer was stopped at {self._limits.characters:,} characters.",
                 retryable=False,
             )
+        if not text.isascii():
+            text = _without_surrogates(text)
         return text.replace("\0", "") if "\0" in text else text
 
     def _events(self, pieces: list[Piece]) -> list[Event]:
@@ -196,3 +198,11 @@ class Listener:
                 case Retracted():
                     events.append(TextRetracted(**where))
         return events
+
+
+def _without_surrogates(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
