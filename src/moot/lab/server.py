@@ -1,13 +1,12 @@
 """The lab's HTTP server: it performs scripts over a socket and breaks what the script says to break."""
 
 import asyncio
-import gzip
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from itertools import chain, repeat
+from itertools import chain, count, islice, repeat
 from typing import Any
 
 from aiohttp import web
@@ -123,7 +122,7 @@ async def _stream(
     await response.prepare(request)
     if trouble == "bom":
         await response.write(BOM)
-    pause = 0.02 if trouble == "keepalive" else script.pace
+    pause = 0.02 if trouble in {"keepalive", "bad_gzip"} else script.pace
     for piece in _pieces(dialect, performance):
         if call.frames and pause:
             await asyncio.sleep(pause)
@@ -153,12 +152,18 @@ def _pieces(dialect: Dialect, performance: Performance) -> Iterator[bytes]:
         case "gzip_bomb":
             return _bomb()
         case "bad_gzip":
-            packed = gzip.compress(b"".join(answer), mtime=0)
-            return iter([packed[: len(packed) // 2], b"\xff" * 64])
+            return _breaking_gzip(islice(answer, performance.script.fault_after + 2))
         case "endless":
-            more = b"".join(event(frame, "") for frame in dialect.text(performance.answer * 50))
-            return chain(answer, repeat(more))
+            more = (dialect.text(f"{page}. {performance.answer * 50}") for page in count())
+            return chain(answer, (event(frame, "") for page in more for frame in page))
     return answer
+
+
+def _breaking_gzip(answer: Iterable[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(wbits=31)
+    for piece in answer:
+        yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
+    yield b"\xff" * 64  # no block of packed data begins so
 
 
 def _bomb() -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from moot.model.faults import Fault, Kind, fault
 
@@ -47,7 +47,7 @@ class RetryDetail(Struct, rename="camel"):
 class ErrorBody(Struct):
     error: WireError | str | None = None
     message: str | None = None
-    detail: msgspec.Raw | None = None
+    detail: Raw = Raw(b"")
 
 
 _decode_body = msgspec.json.Decoder(ErrorBody).decode
@@ -116,7 +116,7 @@ def _parse(body: bytes) -> WireError | None:
         return None
     if isinstance(found.error, str):
         return WireError(message=found.error)
-    detail = bytes(found.detail).decode() if found.detail else None
+    detail = bytes(found.detail).decode()
     return found.error or WireError(message=found.message or detail)
 
 

@@ -38,7 +38,7 @@ CUT_CALL = {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CA
 class FunctionCall(Struct):
     name: str = ""
     id: str | None = None
-    args: Raw | None = None
+    args: Raw = Raw(b"{}")
 
 
 class WirePart(Struct, rename="camel"):
@@ -213,7 +213,7 @@ class GoogleReader:
         if part.function_call is not None:
             self._calls += 1
             call = part.function_call
-            arguments = bytes(call.args).decode() if call.args else "{}"
+            arguments = bytes(call.args).decode()
             chunks.append(
                 ToolCall(call.id or f"call_{self._calls}", call.name, arguments, part.thought_signature)
             )

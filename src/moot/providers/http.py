@@ -72,9 +72,11 @@ class HttpProvider:
         url = self.base_url + self._wire.url(request.model)
         answer = self._transport.post(self.name, url, self._wire.headers(key), body, key)
         chunks: list[Chunk] = []
+        nothing = True
         try:
             async with aclosing(answer):
                 async for frames in answer:
+                    nothing = False
                     for frame in frames:
                         chunks += reader.read(frame)
                         if chunks and isinstance(chunks[-1], ENDINGS):
@@ -83,7 +85,7 @@ class HttpProvider:
                     if chunks:
                         yield chunks
                         chunks = []
-            chunks = reader.end()
+            chunks = [Done("stop")] if nothing else reader.end()
         except ProviderError as error:
             chunks.append(Failed(error.fault))
         yield chunks

@@ -13,7 +13,7 @@ _ATTRIBUTES = r"(?:\s[^<>\n]{0,40})?"
 _TAG_OR_TICKS = re.compile(rf"<(/?)(think|details){_ATTRIBUTES}>|`+", re.IGNORECASE)
 _THINK_END = re.compile(rf"</think{_ATTRIBUTES}>", re.IGNORECASE)
 _DETAILS_TAG = re.compile(rf"<(/?)details{_ATTRIBUTES}>", re.IGNORECASE)
-_HALF_TAG = re.compile(rf"<(/?)([a-z]*){_ATTRIBUTES}$", re.IGNORECASE)
+_HALF_TAG = re.compile(rf"</?(?:([a-z]*)|(?:think|details){_ATTRIBUTES})$", re.IGNORECASE)
 _HALF_TICKS = re.compile(r"`+$")
 _SUMMARY = re.compile(r"<summary\b[^>]*>.*?</summary>", re.IGNORECASE | re.DOTALL)
 
@@ -100,7 +100,7 @@ class Capture:
         if self._inside in {"text", "code"} and (ticks := _HALF_TICKS.search(rest)):
             return ticks.start()
         half = _HALF_TAG.search(rest) if self._inside != "code" else None
-        if half and any(tag.startswith(half[2].lower()) for tag in TAGS):
+        if half and any(tag.startswith((half[1] or "").lower()) for tag in TAGS):
             return half.start()
         return len(rest)
 

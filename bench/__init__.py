@@ -1,0 +1,1 @@
+"""Measurements of Moot; every figure comes from a run on the machine that prints it."""

@@ -1,0 +1,154 @@
+"""Who is measured: a bare loop, our three adapters, and the SDKs where they are installed.
+
+A contender is opened once on the server's address, and then asked with a plan; it tells each text that it hears.
+"""
+
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from typing import Any
+
+import aiohttp
+import msgspec
+from msgspec import Struct
+
+from moot.engine.log import RunLog
+from moot.model.events import Event, Seat, TextDelta
+from moot.model.requests import ModelRequest, user
+from moot.providers.anthropic import AnthropicWire
+from moot.providers.google import GoogleWire
+from moot.providers.http import HttpProvider, Wire
+from moot.providers.openai import OpenAIWire
+from moot.providers.transport import Transport
+from moot.streams.stop import Stop
+from moot.streams.turn import Limits, listen
+
+QUESTION = "Why does an event loop need no threads?"
+MESSAGES = [{"role": "user", "content": QUESTION}]
+
+Hear = Callable[[str], object]
+Ask = Callable[[str, Hear], Coroutine[None, None, None]]
+Open = Callable[[str], AbstractAsyncContextManager[Ask]]
+
+
+class Delta(Struct):
+    content: str | None = None
+
+
+class Choice(Struct):
+    delta: Delta
+
+
+class Frame(Struct):
+    choices: list[Choice]
+
+
+@asynccontextmanager
+async def bare(address: str) -> AsyncIterator[Ask]:
+    """The least that aiohttp and msgspec can do: no limits, no errors, no stop, no time-outs."""
+    decoder = msgspec.json.Decoder(Frame)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def ask(plan: str, hear: Hear) -> None:
+            body = msgspec.json.encode({"model": plan, "stream": True, "messages": MESSAGES})
+            rest = b""
+            async with session.post(f"{address}/v1/chat/completions", data=body) as response:
+                async for piece in response.content.iter_any():
+                    *events, rest = (rest + piece).split(b"\n\n")
+                    for event in events:
+                        if event != b"data: [DONE]":
+                            for choice in decoder.decode(event[6:]).choices:
+                                if choice.delta.content:
+                                    hear(choice.delta.content)
+
+        yield ask
+
+
+def moot(name: str, wire: Wire, path: str) -> Open:
+    """Our path: the provider's stream through the turn to the log, and its reader."""
+
+    @asynccontextmanager
+    async def opened(address: str) -> AsyncIterator[Ask]:
+        transport = Transport()
+        provider = HttpProvider(name, wire, address + path, transport)
+
+        async def ask(plan: str, hear: Hear) -> None:
+            def read(events: Sequence[Event]) -> None:
+                for event in events:
+                    if isinstance(event, TextDelta):
+                        hear(event.text)
+
+            request = ModelRequest(model=plan, messages=(user(QUESTION),))
+            stream = provider.stream(request, "key")
+            result = await listen(stream, Seat("alpha"), Stop(), Limits(), RunLog(read).append)
+            assert result.status == "completed", result
+
+        try:
+            yield ask
+        finally:
+            await transport.aclose()
+
+    return opened
+
+
+@asynccontextmanager
+async def openai_sdk(address: str) -> AsyncIterator[Ask]:
+    library: Any = import_module("openai")
+    async with library.AsyncOpenAI(base_url=f"{address}/v1", api_key="key") as client:
+
+        async def ask(plan: str, hear: Hear) -> None:
+            stream = await client.chat.completions.create(model=plan, messages=MESSAGES, stream=True)
+            async for chunk in stream:
+                if chunk.choices and (text := chunk.choices[0].delta.content):
+                    hear(text)
+
+        yield ask
+
+
+@asynccontextmanager
+async def litellm(address: str) -> AsyncIterator[Ask]:
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it fetches a list when it is imported
+    os.environ["LITELLM_TELEMETRY"] = "False"
+    library: Any = import_module("litellm")
+    library.telemetry = False
+
+    async def ask(plan: str, hear: Hear) -> None:
+        stream = await library.acompletion(
+            model=f"openai/{plan}", messages=MESSAGES, stream=True, api_base=f"{address}/v1", api_key="key"
+        )
+        async for chunk in stream:
+            if chunk.choices and (text := chunk.choices[0].delta.content):
+                hear(text)
+
+    yield ask
+
+
+BARE = "bare loop"
+MOOT = "moot, openai"
+OPENAI_SDK = "OpenAI SDK"
+LITELLM = "LiteLLM"
+CONTENDERS: dict[str, Open] = {
+    BARE: bare,
+    MOOT: moot("openai", OpenAIWire(), "/v1"),
+    "moot, anthropic": moot("anthropic", AnthropicWire(), "/v1"),
+    "moot, google": moot("google", GoogleWire(), "/v1beta"),
+    OPENAI_SDK: openai_sdk,
+    LITELLM: litellm,
+}
+PACKAGES = {OPENAI_SDK: "openai", LITELLM: "litellm"}
+
+
+def installed() -> dict[str, Open]:
+    """Leave out the SDKs that are not there to be measured."""
+    return {
+        name: opened
+        for name, opened in CONTENDERS.items()
+        if name not in PACKAGES or find_spec(PACKAGES[name])
+    }
+
+
+def versions() -> dict[str, str]:
+    packages = ("aiohttp", "msgspec", "uvloop", *PACKAGES.values())
+    return {package: metadata.version(package) for package in packages if find_spec(package)}

@@ -1,0 +1,141 @@
+"""What a streamed chunk costs from the socket to the turn's event, beside a bare loop and the usual SDKs.
+
+Run `python -m bench.providers`; with the dependency group `bench` the SDKs take part.
+"""
+
+import argparse
+import asyncio
+import gc
+import os
+import platform
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from statistics import median
+
+import uvloop
+from msgspec import Struct
+
+from bench import crowd, report, server
+from bench.contenders import BARE, LITELLM, MOOT, OPENAI_SDK, Ask, installed, versions
+from bench.frames import answer
+from bench.report import Report, Row
+
+Asks = dict[str, Ask]
+Measure = Callable[[Ask], Awaitable[tuple[float, float]]]
+
+
+class Size(Struct, frozen=True):
+    """How much is measured; a crowd is as large as is asked of us, or as an SDK can carry on one core."""
+
+    rounds: int
+    paced: int
+    burst: int
+    firsts: int
+    crowds: dict[str, int]
+    seconds: float
+
+
+FULL = Size(5, 300, 2000, 15, {BARE: 500, MOOT: 500, OPENAI_SDK: 50, LITELLM: 20}, 8.0)
+LONGEST = 300.0  # seconds, after which something hangs
+QUICK = Size(2, 100, 500, 5, {BARE: 100, MOOT: 100}, 2.0)
+
+
+class First:
+    """When the first text was heard."""
+
+    at = 0.0
+
+    def hear(self, _: str) -> None:
+        self.at = self.at or time.perf_counter()
+
+
+async def measure(address: str, size: Size) -> list[Row]:
+    async with AsyncExitStack() as opened:
+        asks = {name: await opened.enter_async_context(o(address)) for name, o in installed().items()}
+        for ask in asks.values():  # connections are open and modules imported before anything counts
+            await ask("burst-50", len)
+        gc.collect()
+        gc.freeze()  # an SDK's many objects shall not slow down whoever is measured beside it
+        paced = await _rounds(asks, size.rounds, lambda ask: _cpu(ask, "paced", size.paced))
+        burst = await _rounds(asks, size.rounds, lambda ask: _cpu(ask, "burst", size.burst))
+        first = await _rounds(asks, size.rounds, lambda ask: _first(ask, size.firsts))
+    return [
+        Row(
+            contender=name,
+            paced_us=paced[name][0],
+            paced_chunks_an_event=paced[name][1],
+            burst_us=burst[name][0],
+            burst_chunks_an_event=burst[name][1],
+            first_ms=first[name][0],
+        )
+        for name in asks
+    ]
+
+
+async def _rounds(asks: Asks, rounds: int, measure: Measure) -> dict[str, tuple[float, float]]:
+    """Let the contenders take turns, each round the other way round, and return medians."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in asks}
+    for number in range(rounds):
+        for name in list(asks)[:: -1 if number % 2 else 1]:
+            found[name].append(await measure(asks[name]))
+            await asyncio.sleep(0.05)  # what a contender leaves for later is not its neighbour's
+    return {name: (median(m[0] for m in all_), median(m[1] for m in all_)) for name, all_ in found.items()}
+
+
+async def _cpu(ask: Ask, pace: str, chunks: int) -> tuple[float, float]:
+    """Return microseconds of CPU a chunk, of the whole request, and chunks an event."""
+    heard: list[str] = []
+    began = time.process_time()
+    await ask(f"{pace}-{chunks}", heard.append)
+    spent = time.process_time() - began
+    assert "".join(heard) == answer(chunks), "the answer arrived whole"
+    return 1e6 * spent / chunks, chunks / len(heard)
+
+
+async def _first(ask: Ask, asked: int) -> tuple[float, float]:
+    """Return milliseconds from asking to the first text, and how often it was asked."""
+    waits: list[float] = []
+    for _ in range(asked):
+        first = First()
+        began = time.perf_counter()
+        await ask("paced-3", first.hear)
+        waits.append(first.at - began)
+    return 1e3 * median(waits), asked
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m bench.providers", description=__doc__)
+    options.add_argument(
+        "--quick", action="store_true", help="a smoke run of some 20 s; its figures are rough"
+    )
+    options.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
+    chosen = options.parse_args()
+    size = QUICK if chosen.quick else FULL
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]  # all that is asked is on this machine
+    server.allow_many_files()
+    with server.running() as address:
+        crowds = [
+            crowd.measured(name, address, streams, size.seconds)
+            for name, streams in size.crowds.items()
+            if name in installed()
+        ]
+        rows = uvloop.run(asyncio.wait_for(measure(address, size), LONGEST))
+    found = Report(
+        machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, "
+        f"Python {platform.python_version()}",
+        versions=versions(),
+        rounds=size.rounds,
+        rows=rows,
+        goals=report.goals(rows),
+        crowd=crowds,
+    )
+    report.show(found)
+    if chosen.json:
+        report.write(found, chosen.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from moot.channels.live import Live
+from moot.model.events import Event, RunEnded
+from tests.channels.dialogue import BROKE, HOSTILE, REJECTED, begins, ends, notice, says, sits_down, thinks
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+OPENING = (sits_down("a/one", "b/two"), begins("alpha", "a/one"), begins("beta", "b/two"))
+
+
+def screen(*events: Event, width: int = 100, height: int = 20) -> str:
+    """Return all that was written to a terminal, with its last live picture and then the whole answers."""
+    file = StringIO()
+    live = Live(Console(file=file, force_terminal=True, width=width, height=height, highlight=False))
+    for event in events:
+        live([event])
+    live.close()
+    return file.getvalue()
+
+
+def shown(*events: Event, width: int = 100, height: int = 20) -> str:
+    return ESCAPES.sub("", screen(*events, width=width, height=height))
+
+
+def lines_with(text: str, *words: str) -> list[str]:
+    return [line for line in text.splitlines() if all(word in line for word in words)]
+
+
+SPEAKING = (*OPENING, says("alpha", "Round tables."), says("beta", "Square tables."))
+
+
+def test_a_wide_screen_has_columns() -> None:
+    picture = shown(*SPEAKING, width=100)
+    assert lines_with(picture, "Alpha · a/one", "Beta · b/two")
+    assert lines_with(picture, "Round tables.", "Square tables.")
+
+
+def test_a_narrow_screen_has_one_below_the_other() -> None:
+    picture = shown(*SPEAKING, width=60)
+    assert not lines_with(picture, "Alpha · a/one", "Beta · b/two")
+    assert picture.index("Round tables.") < picture.index("Beta · b/two") < picture.index("Square tables.")
+
+
+def test_columns_turn_into_blocks_where_they_get_too_narrow() -> None:
+    assert lines_with(shown(*SPEAKING, width=72), "Alpha", "Beta")
+    assert not lines_with(shown(*SPEAKING, width=71), "Alpha", "Beta")
+
+
+def test_a_lane_shows_what_its_participant_is_doing() -> None:
+    picture = shown(*OPENING, thinks("beta", "Hm."), says("alpha", "Round."))
+    assert lines_with(picture, "speaking", "thinking")
+    assert "Hm." not in picture
+
+
+def test_in_the_end_there_are_the_whole_answers_in_the_order_of_asking() -> None:
+    long = "\n\n".join(f"Line {number}." for number in range(200))
+    picture = shown(
+        *OPENING, ends("beta", "Square.", model="b/two"), ends("alpha", long), RunEnded(status="completed")
+    )
+    places = [picture.rindex(words) for words in ("Alpha", "Line 0.", "Line 199.", "Beta", "Square.")]
+    assert places == sorted(places)
+    assert all(f"Line {number}." in picture for number in range(200))
+
+
+def test_details_follow_the_answer() -> None:
+    picture = shown(*OPENING, ends("alpha", "Round.", details="Because everyone sees everyone."))
+    assert picture.index("Round.") < picture.index("Because everyone sees everyone.")
+
+
+def test_an_error_is_shown_in_its_lane() -> None:
+    picture = shown(
+        *OPENING,
+        ends("alpha", status="failed", finish=None, trouble=REJECTED),
+        ends("beta", "Squ", model="b/two", status="partial", finish=None, trouble=BROKE),
+    )
+    words = ("Alpha", REJECTED.message, "Beta", "Squ", f"{BROKE.message} What came is kept above.")
+    places = [picture.rindex(word) for word in words]
+    assert places == sorted(places)
+    assert lines_with(picture, "failed", "partial")
+
+
+def test_a_run_that_was_stopped_says_so() -> None:
+    picture = shown(*OPENING, ends("alpha", "Rou", status="stopped", finish=None))
+    assert picture.rindex("Rou") < picture.rindex("stopped") < picture.rindex("Beta")
+
+
+def test_the_model_that_answers_is_named() -> None:
+    picture = shown(
+        *OPENING, begins("alpha", "z/fallback", attempt=2), ends("alpha", "Round.", model="z/fallback")
+    )
+    assert "Alpha · z/fallback" in picture
+    assert picture.rindex("Alpha · z/fallback") > picture.rfind("Alpha · a/one")
+
+
+def test_a_notice_says_whom_it_is_about() -> None:
+    assert "Beta: Trying again." in shown(*OPENING, notice("Trying again.", "beta"))
+
+
+@pytest.mark.parametrize("width", [100, 40])
+def test_a_screen_is_not_steered_by_a_model(width: int) -> None:
+    written = screen(
+        *OPENING, says("alpha", HOSTILE), thinks("beta", HOSTILE), ends("alpha", HOSTILE), width=width
+    )
+    assert "title" in written
+    assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b", "\x08", "\x7f") if mark in written] == []
+
+
+def test_more_participants_than_colours_and_a_small_screen_are_shown_all_the_same() -> None:
+    models = tuple(f"m/{number}" for number in range(9))
+    picture = shown(sits_down(*models), ends("alpha", "First."), width=20, height=5)
+    assert "Iota · m/8" in picture
+
+
+def test_the_cursor_is_there_again_afterwards() -> None:
+    written = screen(*SPEAKING)
+    assert written.rindex("\x1b[?25h") > written.rindex("\x1b[?25l")
+
+
+def test_a_run_that_never_began_shows_nothing() -> None:
+    assert screen() == ""

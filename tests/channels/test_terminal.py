@@ -1,0 +1,281 @@
+import unicodedata
+from collections.abc import Sequence
+from io import StringIO
+from itertools import permutations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.channels.terminal import (
+    Json,
+    Lane,
+    Plain,
+    Reader,
+    Solo,
+    bracketed,
+    ending_words,
+    follow,
+    lanes_of,
+    safe,
+    usage_lines,
+)
+from moot.model.chunks import Usage
+from moot.model.events import Event, RunEnded, TurnEnded
+from moot.model.participants import seat
+from tests.channels.dialogue import (
+    BROKE,
+    HARMLESS,
+    HOSTILE,
+    REJECTED,
+    Screen,
+    begins,
+    ends,
+    notice,
+    retracts,
+    says,
+    sits_down,
+    thinks,
+)
+
+
+def read(reader: Reader, *events: Event) -> None:
+    """Hand over events one at a time, as they happen."""
+    for event in events:
+        reader([event])
+    reader.close()
+
+
+def alone(*events: Event, out: StringIO | None = None, err: StringIO | None = None) -> tuple[str, str]:
+    out, err = out or StringIO(), err or StringIO()
+    read(Solo(out, err), sits_down("a/one"), begins("alpha"), *events)
+    return out.getvalue(), err.getvalue()
+
+
+class TestSolo:
+    def test_standard_output_is_the_answer_and_nothing_else(self) -> None:
+        out, err = alone(
+            thinks("alpha", "Square?"),
+            notice("Trying again.", "alpha"),
+            says("alpha", "A table "),
+            says("alpha", "is round."),
+            ends("alpha", "A table is round."),
+            RunEnded(status="completed"),
+        )
+        assert out == "A table is round.\n"
+        assert err == "moot: Trying again.\n"
+
+    def test_text_is_there_before_the_turn_ends(self) -> None:
+        out = StringIO()
+        Solo(out, StringIO())([says("alpha", "A table ")])
+        assert out.getvalue() == "A table "
+
+    def test_details_follow_the_answer(self) -> None:
+        out, _ = alone(says("alpha", "Round."), ends("alpha", "Round.", details="Because."))
+        assert out == "Round.\n\nBecause.\n"
+
+    def test_nothing_said_is_nothing_printed(self) -> None:
+        out, err = alone(ends("alpha", status="failed", finish=None, trouble=REJECTED))
+        assert out == ""
+        assert err == "moot: Key rejected for openai (HTTP 401).\n"
+
+    def test_a_partial_answer_is_kept_and_its_ending_told_apart(self) -> None:
+        out, err = alone(
+            says("alpha", "A tab"), ends("alpha", "A tab", status="partial", finish=None, trouble=BROKE)
+        )
+        assert out == "A tab\n"
+        assert err == "moot: The connection broke. What came is kept above.\n"
+
+    def test_thoughts_are_shown_dim_to_whoever_watches(self) -> None:
+        out, err = alone(
+            thinks("alpha", "Squ\x1bare?"), says("alpha", "Round."), ends("alpha", "Round."), err=Screen()
+        )
+        assert out == "Round.\n"
+        assert err == "\x1b[2mSquare?\x1b[0m\n\n"
+
+    def test_text_that_was_thought_is_called_so(self) -> None:
+        out, err = alone(
+            says("alpha", "Square?"), retracts("alpha"), says("alpha", "Round."), ends("alpha", "Round.")
+        )
+        assert out == "Square?\nRound.\n"
+        assert "the text above turned out to be the model's thinking" in err
+
+    def test_a_screen_is_not_steered_by_a_model(self) -> None:
+        events = (says("alpha", HOSTILE), ends("alpha", HOSTILE, details=HOSTILE))
+        assert alone(*events, out=Screen())[0] == f"{HARMLESS}\n\n{HARMLESS}\n"
+
+    def test_a_pipe_gets_what_the_model_said(self) -> None:
+        assert alone(says("alpha", HOSTILE), ends("alpha", HOSTILE))[0] == f"{HOSTILE}\n"
+
+    @given(st.lists(st.text(st.characters(categories=["Cc", "L"]))))
+    def test_no_control_character_reaches_a_screen_however_it_is_cut(self, pieces: list[str]) -> None:
+        out, _ = alone(*(says("alpha", piece) for piece in pieces), out=Screen())
+        assert {c for c in out if unicodedata.category(c) == "Cc"} <= {"\t", "\n"}
+
+
+@given(st.text())
+def test_safe_takes_out_controls_and_nothing_else(text: str) -> None:
+    kept = [c for c in text if c in "\t\n" or unicodedata.category(c) != "Cc"]
+    assert safe(text) == "".join(kept)
+
+
+def together(*events: Event) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    read(Plain(out, err), sits_down("a/one", "b/two", "c/three"), *events)
+    return out.getvalue(), err.getvalue()
+
+
+class TestPlain:
+    ENDINGS: Sequence[TurnEnded] = (
+        ends("alpha", "Round.\n\n", model="a/one"),
+        ends("beta", model="b/two", status="failed", finish=None, trouble=REJECTED),
+        ends("gamma", "Squ", details="Why.", model="c/three", status="partial", trouble=BROKE),
+    )
+
+    def test_a_failed_one_stands_in_its_place(self) -> None:
+        assert together(*self.ENDINGS)[0] == snapshot("""\
+=== Alpha · a/one ===
+Round.
+
+=== Beta · b/two ===
+[failed: Key rejected for openai (HTTP 401).]
+
+=== Gamma · c/three ===
+Squ
+Why.
+[partial: The connection broke. What came is kept above.]
+
+""")
+
+    def test_the_order_is_that_of_asking_whoever_finishes_first(self) -> None:
+        printed = {together(*order) for order in permutations(self.ENDINGS)}
+        assert len(printed) == 1
+
+    def test_an_answer_is_printed_as_soon_as_those_before_it_are(self) -> None:
+        out = StringIO()
+        reader = Plain(out, StringIO())
+        reader([sits_down("a/one", "b/two")])
+        reader([ends("beta", "Second.", model="b/two")])
+        assert out.getvalue() == ""
+        reader([ends("alpha", "First.")])
+        assert out.getvalue() == "=== Alpha · a/one ===\nFirst.\n\n=== Beta · b/two ===\nSecond.\n\n"
+
+    def test_the_model_that_answered_is_named_and_not_the_one_that_was_asked(self) -> None:
+        out, _ = together(ends("alpha", "Round.", model="z/fallback"))
+        assert out == "=== Alpha · z/fallback ===\nRound.\n\n"
+
+    def test_pieces_are_not_printed_one_by_one(self) -> None:
+        assert together(begins("alpha"), says("alpha", "Rou"), thinks("beta", "Hm."))[0] == ""
+
+    def test_a_notice_says_whom_it_is_about(self) -> None:
+        assert together(notice("Trying again.", "beta"))[1] == "moot: Beta: Trying again.\n"
+
+
+class TestJson:
+    EVENTS = (
+        sits_down("a/one", "b/two"),
+        begins("alpha"),
+        thinks("alpha", "Hm."),
+        says("alpha", "two\nlines\u2028three\x1b"),
+        notice("Trying again.", "beta"),
+        ends("alpha", "two\nlines", status="partial", trouble=BROKE),
+        RunEnded(status="completed"),
+    )
+
+    def test_lines_decode_back_to_the_events(self) -> None:
+        out = StringIO()
+        read(Json(out), *self.EVENTS)
+        decode = msgspec.json.Decoder(Event).decode
+        assert tuple(decode(line) for line in out.getvalue().rstrip("\n").split("\n")) == self.EVENTS
+
+    @given(st.lists(st.text()))
+    def test_an_event_is_one_line_whatever_was_said(self, words: list[str]) -> None:
+        out = StringIO()
+        Json(out)([says("alpha", text) for text in words])
+        *lines, rest = out.getvalue().split("\n")
+        assert rest == ""
+        assert [msgspec.json.decode(line)["text"] for line in lines] == words
+
+
+def followed(*events: Event, keep: int = 100) -> Lane:
+    lanes = lanes_of(seat(("a/one", "b/two")))
+    for event in events:
+        follow(lanes, event, keep)
+    return lanes["alpha"]
+
+
+class TestFollow:
+    def test_lanes_are_told_apart_by_colour(self) -> None:
+        lanes = lanes_of(seat(("a/one",) * 8))
+        assert [lane.participant.name for lane in lanes.values()][:2] == ["Alpha", "Beta"]
+        assert len({lane.style for lane in list(lanes.values())[:6]}) == 6
+
+    def test_a_lane_says_what_its_participant_is_doing(self) -> None:
+        assert followed().state == "waiting"
+        assert followed(begins("alpha"), thinks("alpha", "Hm.")).state == "thinking"
+        assert followed(begins("alpha"), says("alpha", "Rou")).state == "speaking"
+        assert followed(begins("alpha"), ends("alpha", "Round.")).state == "completed"
+
+    def test_what_one_says_is_not_in_the_lane_of_another(self) -> None:
+        assert followed(says("beta", "Square."), says("alpha", "Round.")).tail == "Round."
+
+    def test_a_turn_that_starts_again_starts_empty(self) -> None:
+        lane = followed(begins("alpha"), says("alpha", "Squ"), begins("alpha", "z/fallback", attempt=2))
+        assert (lane.tail, lane.state, lane.model) == ("", "waiting", "z/fallback")
+
+    def test_text_that_was_thought_disappears(self) -> None:
+        assert followed(says("alpha", "Square?"), retracts("alpha"), says("alpha", "Round.")).tail == "Round."
+
+    def test_only_the_end_of_a_long_answer_is_kept(self) -> None:
+        assert followed(*(says("alpha", c) for c in "abcdef"), keep=3).tail == "def"
+
+    def test_control_characters_are_left_out(self) -> None:
+        assert followed(says("alpha", HOSTILE)).tail == HARMLESS
+
+
+@pytest.mark.parametrize(
+    ("turn", "words", "in_brackets"),
+    [
+        (ends("alpha", "Round."), "", ""),
+        (ends("alpha", "Rou", status="stopped", finish=None), "stopped", "[stopped]"),
+        (
+            ends("alpha", "Rou", finish="length"),
+            "cut at the token limit (--max-tokens raises it)",
+            "[completed: cut at the token limit (--max-tokens raises it)]",
+        ),
+        (
+            ends("alpha", status="failed", trouble=REJECTED),
+            "Key rejected for openai (HTTP 401).",
+            "[failed: Key rejected for openai (HTTP 401).]",
+        ),
+        (
+            ends("alpha", "Rou", status="partial", trouble=BROKE),
+            "The connection broke. What came is kept above.",
+            "[partial: The connection broke. What came is kept above.]",
+        ),
+    ],
+    ids=["completed", "stopped", "length", "failed", "partial"],
+)
+def test_an_ending_is_told_where_the_text_does_not(turn: TurnEnded, words: str, in_brackets: str) -> None:
+    assert (ending_words(turn), bracketed(turn)) == (words, in_brackets)
+
+
+def test_usage_is_one_line_a_turn() -> None:
+    turns = [
+        ends("alpha", cost=0.0123),
+        ends("beta", model="b/two", cost=None, usage=Usage(5, 7, estimated=True)),
+        ends("gamma", model="c/three", cost=0.0, usage=Usage(100, 50, reasoning=40, cached=80)),
+        ends("delta", model="d/four", status="failed", trouble=REJECTED, usage=Usage(), first_token=None),
+        ends("epsilon", model="e/five", cost=120.0),
+    ]
+    assert usage_lines(turns) == snapshot(
+        [
+            "a/one: 10 in, 20 out, $0.0123, first token 0.50 s, 2.00 s in all",
+            "b/two: about 5 in, about 7 out, cost unknown, first token 0.50 s, 2.00 s in all",
+            "c/three: 100 in, 50 out, 40 of them reasoning, 80 cached, $0, first token 0.50 s, 2.00 s in all",
+            "d/four: 0 in, 0 out, $0, no first token, 2.00 s in all",
+            "e/five: 10 in, 20 out, $120, first token 0.50 s, 2.00 s in all",
+        ]
+    )

@@ -1,0 +1,64 @@
+import subprocess
+import sys
+
+import pytest
+
+from moot import __version__
+from tests.cli.process import Moot
+
+HEAVY = ("aiohttp", "rich.live", "genai_prices", "xllamacpp", "uvloop")
+HELP = "import sys; sys.argv = ['moot', '--help']; from moot.cli.app import app; app(standalone_mode=False)"
+
+
+def imported_by(code: str) -> set[str]:
+    """Run code in a new interpreter and return which of the heavy libraries it loaded."""
+    probe = f"{code}\nimport sys\nprint('LOADED', *(name for name in {HEAVY!r} if name in sys.modules))"
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", probe], capture_output=True, text=True, timeout=30, check=True
+    )
+    return set(done.stdout.rpartition("LOADED")[2].split())
+
+
+def test_the_probe_sees_what_is_loaded() -> None:
+    assert imported_by("import aiohttp") == {"aiohttp"}
+
+
+@pytest.mark.parametrize("code", ["import moot", "import moot.cli.app", HELP], ids=["moot", "app", "help"])
+def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
+    assert imported_by(code) == set()
+
+
+def test_help_names_every_command(moot: Moot) -> None:
+    done = moot("--help")
+    assert done.returncode == 0
+    for command in ("ask", "models", "doctor", "lab", "version"):
+        assert f"  {command}  " in done.stdout
+
+
+def test_without_a_command_there_is_help(moot: Moot) -> None:
+    done = moot()
+    assert done.returncode == 2
+    assert "Usage: moot" in done.stdout + done.stderr
+
+
+def test_version(moot: Moot) -> None:
+    done = moot("version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("aks", "hi"), "aks"),
+        (("ask", "hi", "--modle", "scripted/echo"), "--modle"),
+        (("ask", "hi", "--temperature", "3"), "--temperature"),
+        (("ask", "hi", "--max-tokens", "0"), "--max-tokens"),
+        (("ask", "hi", "--thinking", "hard"), "--thinking"),
+        (("lab", "serve", "--port", "70000"), "--port"),
+    ],
+)
+def test_a_slip_in_the_options_is_named(moot: Moot, arguments: tuple[str, ...], named: str) -> None:
+    done = moot(*arguments)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr

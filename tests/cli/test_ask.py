@@ -1,0 +1,330 @@
+import asyncio
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import termios
+
+import msgspec
+import pytest
+from inline_snapshot import snapshot
+
+from moot.model.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
+from moot.providers.scripts import SAMPLE, Script
+from tests.cli.process import SECONDS, Moot, complaint, heard
+from tests.taking import KEY, LabServer
+
+decode = msgspec.json.Decoder(Event).decode
+
+TALK = """\
+[quick]
+answer = "Round tables."
+
+[other]
+answer = "Square tables."
+
+[hesitant]
+answer = "A table has no head."
+pace = 60.0
+
+[late]
+answer = "Here at last."
+delay = 0.2
+"""
+
+
+@pytest.fixture
+def talk(moot: Moot) -> Moot:
+    """Let the scripted models be those of the script above."""
+    moot.write("talk.toml", TALK)
+    moot.write("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
+    return moot
+
+
+class TestOneModel:
+    def test_standard_output_is_the_answer_and_a_newline(self, moot: Moot) -> None:
+        done = moot("ask", "What is a moot?", "-m", "scripted/echo")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "What is a moot?\n", "")
+
+    def test_what_is_piped_in_goes_along(self, moot: Moot) -> None:
+        done = moot("ask", "How many lines?", "-m", "scripted/echo", stdin="one\ntwo\n")
+        assert done.stdout == "Standard input:\n```\none\ntwo\n```\n\nHow many lines?\n"
+
+    def test_what_is_piped_in_may_be_the_question(self, moot: Moot) -> None:
+        done = moot("ask", "-m", "scripted/echo", stdin="What is a moot?")
+        assert (done.returncode, done.stdout) == (0, "What is a moot?\n")
+
+    def test_a_file_goes_along(self, moot: Moot) -> None:
+        notes = moot.write("folder/notes.txt", "Everyone sees everyone.\n")
+        done = moot("ask", "Who sees whom?", "-f", str(notes), "-m", "scripted/echo")
+        assert done.stdout == "notes.txt:\n```\nEveryone sees everyone.\n```\n\nWho sees whom?\n"
+
+    def test_usage_is_told_beside_the_answer(self, moot: Moot) -> None:
+        done = moot("ask", "What is a moot?", "-m", "scripted/no_usage", "--usage")
+        assert done.stdout == f"{SAMPLE}\n"
+        assert re.fullmatch(
+            r"moot: scripted/no_usage: about 4 in, about \d+ out, \$0, first token [\d.]+ s, [\d.]+ s in all\n",
+            done.stderr,
+        )
+
+    def test_a_failure_is_told_and_the_exit_code_says_so(self, moot: Moot) -> None:
+        done = moot("ask", "hi", "-m", "scripted/unauthorized")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            "moot: Key rejected for scripted (HTTP 401). Check the key and what it may be used for.\n"
+        )
+
+    def test_what_helps_the_second_time_is_asked_again(self, moot: Moot) -> None:
+        done = moot("ask", "hi", "-m", "scripted/flaky")
+        assert (done.returncode, done.stdout) == (0, f"{SAMPLE}\n")
+        assert done.stderr.endswith("Trying again.\n")
+
+    def test_an_answer_that_breaks_off_is_kept_and_called_incomplete(self, moot: Moot) -> None:
+        done = moot("ask", "hi", "-m", "scripted/reset")
+        assert SAMPLE.startswith(done.stdout.rstrip("\n"))
+        assert len(done.stdout) > 10
+        assert "broke before the answer was complete. What came is kept above." in done.stderr
+
+
+class TestSeveralModels:
+    def test_answers_are_labelled_and_in_the_order_of_asking(self, talk: Moot) -> None:
+        done = talk("ask", "hi", "-m", "scripted/late", "-m", "scripted/quick", "-m", "scripted/quick")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == snapshot("""\
+=== Alpha · scripted/late ===
+Here at last.
+
+=== Beta · scripted/quick ===
+Round tables.
+
+=== Gamma · scripted/quick ===
+Round tables.
+
+""")
+
+    def test_one_that_fails_does_not_harm_the_others(self, moot: Moot) -> None:
+        done = moot("ask", "hi", "-m", "scripted/echo", "-m", "scripted/forbidden", "-m", "scripted/echo")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == snapshot("""\
+=== Alpha · scripted/echo ===
+hi
+
+=== Beta · scripted/forbidden ===
+[failed: Key rejected for scripted (HTTP 403). Check the key and what it may be used for.]
+
+=== Gamma · scripted/echo ===
+hi
+
+""")
+
+    def test_where_all_fail_the_exit_code_says_so(self, moot: Moot) -> None:
+        done = moot("ask", "hi", "-m", "scripted/unauthorized", "-m", "scripted/forbidden", "--usage")
+        assert done.returncode == 1
+        assert done.stdout.count("[failed: Key rejected for scripted") == 2
+        assert done.stderr.count(" in, ") == 2
+
+    def test_json_is_every_event_one_a_line(self, moot: Moot) -> None:
+        done = moot("ask", "A question", "-m", "scripted/echo", "-m", "scripted/unauthorized", "--json")
+        events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert len({event.run for event in events}) == 1
+        assert isinstance(events[0], RunStarted)
+        assert isinstance(events[-1], RunEnded)
+        ended = {event.participant: event for event in events if isinstance(event, TurnEnded)}
+        assert {who: turn.status for who, turn in ended.items()} == {"alpha": "completed", "beta": "failed"}
+        streamed = "".join(event.text for event in events if isinstance(event, TextDelta))
+        assert streamed == ended["alpha"].message.text == "A question"
+
+
+class TestWhatCannotBeAsked:
+    @pytest.mark.parametrize(
+        ("arguments", "fix"),
+        [
+            (("ask", "hi", "-m", "openia/gpt-5"), "Did you mean openai/…?"),
+            (("ask", "hi", "-m", "parrot/polly"), "Providers are: anthropic, openai, google"),
+            (("ask", "hi", "-m", "scripted"), "write scripted/MODEL. `moot models` lists them."),
+            (("ask", "hi", "-m", "scripted/eco"), "There are: echo"),
+            (("ask", "hi", "-m", "local/large"), "The embedded model is local/smollm2"),
+            (("ask", "hi", "-m", "openai/gpt-5"), "set OPENAI_API_KEY."),
+            (("ask", "hi", "-m", "scripted/echo", "-m", "google/gemini-2.5-flash"), "set GEMINI_API_KEY."),
+            (("ask", "", "-m", "scripted/echo"), 'write moot ask "your question".'),
+            (("ask", " \n", "-m", "scripted/echo"), 'write moot ask "your question".'),
+            (("ask", "hi", "-m", "scripted/echo", "-f", "gone.txt"), "Cannot read gone.txt: No such file"),
+            (("ask", "hi", "-m", "scripted/echo", "-f", "."), "Cannot read .: Is a directory."),
+            (("ask", "hi", "--config", "gone.toml"), "Cannot read the settings gone.toml: No such file"),
+        ],
+    )
+    def test_one_line_names_the_fix(self, moot: Moot, arguments: tuple[str, ...], fix: str) -> None:
+        assert fix in complaint(moot(*arguments))
+
+    def test_a_file_that_a_model_cannot_read_is_refused_before_anything_is_sent(self, moot: Moot) -> None:
+        (moot.folder / "notes.txt").write_bytes(b"\x89PNG\r\n\x1a\n")
+        models = ("-m", "scripted/echo", "-m", "deepseek/deepseek-chat")
+        done = moot("ask", "hi", "-f", "notes.txt", *models, DEEPSEEK_API_KEY=KEY)
+        assert complaint(done) == (
+            "Beta (deepseek/deepseek-chat) takes no image files such as notes.txt: "
+            "leave the file out or choose another model."
+        )
+
+    def test_a_provider_without_an_api_is_refused(self, moot: Moot) -> None:
+        moot.write("moot.toml", "[providers.mine]\n")
+        assert complaint(moot("ask", "hi", "-m", "mine/x")).startswith("[providers.mine] needs api = ")
+
+
+class TestCtrlC:
+    def test_what_came_is_kept(self, moot: Moot) -> None:
+        with moot.running("ask", "hi", "-m", "scripted/slow") as process:
+            assert process.stdout
+            came = heard(process.stdout.fileno(), SAMPLE[:8])
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=SECONDS)
+        printed = came + rest.decode()
+        assert process.returncode == 130
+        assert err == b"moot: stopped\n"
+        assert printed.endswith("\n")
+        assert SAMPLE.startswith(printed.rstrip("\n"))
+        assert len(printed) < len(SAMPLE)
+
+    def test_what_several_said_is_kept(self, talk: Moot) -> None:
+        models = ("-m", "scripted/late", "-m", "scripted/hesitant", "-m", "scripted/silence")
+        with talk.running("ask", "hi", *models) as process:
+            assert process.stdout
+            came = heard(process.stdout.fileno(), "Here at last.")
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=SECONDS)
+        assert (process.returncode, err) == (130, b"")
+        assert came + rest.decode() == snapshot("""\
+=== Alpha · scripted/late ===
+Here at last.
+
+=== Beta · scripted/hesitant ===
+A table \n\
+[stopped]
+
+=== Gamma · scripted/silence ===
+[stopped]
+
+""")
+
+    def test_the_events_say_it_too(self, moot: Moot) -> None:
+        with moot.running("ask", "hi", "-m", "scripted/slow", "--json") as process:
+            assert process.stdout
+            came = heard(process.stdout.fileno(), "text_delta")
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=SECONDS)
+        *_, turn, run = [decode(line) for line in (came + rest.decode()).rstrip("\n").split("\n")]
+        assert (process.returncode, err) == (130, b"")
+        assert isinstance(turn, TurnEnded)
+        assert (turn.status, turn.message.text[:8]) == ("stopped", SAMPLE[:8])
+        assert isinstance(run, RunEnded)
+        assert run.status == "stopped"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("-m", "scripted/steady"), ("-m", "scripted/echo", "-m", "scripted/steady"), ("-m", "scripted/steady", "--json")],
+    ids=["one", "several", "json"],
+)
+def test_a_reader_may_leave(moot: Moot, options: tuple[str, ...]) -> None:
+    with moot.running("ask", "hi", *options) as process:
+        assert process.stdout
+        assert process.stderr
+        os.read(process.stdout.fileno(), 5)
+        process.stdout.close()
+        process.wait(timeout=SECONDS)
+        assert process.stderr.read() == b""
+    assert process.returncode > 0
+
+
+def test_two_models_on_a_terminal_are_shown_side_by_side_and_then_whole(talk: Moot) -> None:
+    screen, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    models = ("-m", "scripted/late", "-m", "scripted/other")
+    try:
+        with talk.running("ask", "hi", *models, stdin=end, stdout=end, TERM="xterm-256color") as process:
+            picture = heard(screen, "Here at last.")
+            while process.poll() is None:
+                picture += heard(screen, "")
+            picture += heard(screen, "\n\n")
+    finally:
+        os.close(screen)
+        os.close(end)
+    assert process.returncode == 0
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", picture)
+    print(plain)
+
+
+class TestDefaultModel:
+    def test_without_keys_the_embedded_model_is_asked_and_called_what_it_is(self, moot: Moot) -> None:
+        done = moot("ask", "Say hello", "--max-tokens", "8")
+        assert done.returncode == 0
+        assert done.stdout.strip()
+        assert done.stderr.startswith("moot: asking local/smollm2, a tiny demonstration model")
+        assert done.stderr.count("demonstration") == 1
+
+    def test_that_of_the_settings_is_asked_without_a_word(self, moot: Moot) -> None:
+        moot.write("moot.toml", 'model = "scripted/echo"')
+        done = moot("ask", "hi", OPENAI_API_KEY=KEY)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
+
+    async def test_one_that_there_is_a_key_for_is_asked(self, moot: Moot, lab: LabServer) -> None:
+        lab.add(**{"gpt-5-mini": Script(answer="I am {model}.")})
+        done = await asyncio.to_thread(
+            moot, "ask", "hi", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{lab.url}/v1", OLLAMA_BASE_URL=f"{lab.url}/v1"
+        )
+        assert (done.returncode, done.stdout) == (0, "I am gpt-5-mini.\n")
+        assert done.stderr == (
+            "moot: asking openai/gpt-5-mini, because there is a key for it. Choose with -m provider/model.\n"
+        )
+        assert [call.key for call in lab.lab.calls] == [KEY]
+
+    async def test_one_that_runs_on_this_machine_is_asked(self, moot: Moot, lab: LabServer) -> None:
+        done = await asyncio.to_thread(moot, "ask", "hi", OLLAMA_BASE_URL=f"{lab.url}/v1")
+        assert (done.returncode, done.stdout) == (0, "hi\n")
+        assert done.stderr == (
+            "moot: asking ollama/echo, found on this machine. Choose with -m provider/model.\n"
+        )
+
+
+class TestKeys:
+    """A settings file may have come with a folder that somebody else made."""
+
+    async def test_a_well_known_key_does_not_follow_its_provider_to_another_host(
+        self, moot: Moot, lab: LabServer
+    ) -> None:
+        moot.write("moot.toml", f'[providers.openai]\nbase_url = "{lab.url}/v1"')
+        done = await asyncio.to_thread(moot, "ask", "hi", "-m", "openai/echo", OPENAI_API_KEY=KEY)
+        assert "OPENAI_API_KEY belongs to api.openai.com" in complaint(done)
+        assert lab.lab.calls == []
+
+    async def test_a_well_known_key_is_not_sent_where_a_settings_file_points(
+        self, moot: Moot, lab: LabServer
+    ) -> None:
+        wires = {"openai": "v1", "anthropic": "v1", "google": "v1beta"}
+        for api, path in wires.items():
+            moot.write(
+                f"{api}.toml",
+                f'[providers.trap]\napi = "{api}"\nbase_url = "{lab.url}/{path}"\n'
+                'key_env = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"]',
+            )
+        keys = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "GEMINI_API_KEY": KEY}
+        for api in wires:
+            await asyncio.to_thread(
+                moot, "ask", "hi", "-m", "trap/echo", "--config", f"{api}.toml", **keys
+            )
+        assert [call.key for call in lab.lab.calls] == ["", "", ""]
+
+    async def test_a_key_of_its_own_is_sent_and_never_shown(self, moot: Moot, lab: LabServer) -> None:
+        moot.write(
+            "moot.toml",
+            f'[providers.mine]\napi = "openai"\nbase_url = "{lab.url}/v1"\nkey_env = "MINE_API_KEY"',
+        )
+        models = ("-m", "mine/echo", "-m", "mine/unauthorized")
+        done = await asyncio.to_thread(moot, "ask", "hi", *models, "--json", MINE_API_KEY=KEY)
+        assert sorted(call.key for call in lab.lab.calls) == [KEY, KEY]
+        assert "It came from MINE_API_KEY." in done.stdout
+        assert KEY not in done.stdout + done.stderr

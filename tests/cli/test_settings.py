@@ -1,0 +1,167 @@
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from moot.cli.settings import Settings, load
+from moot.model.errors import BadSettings
+from moot.providers.registry import ProviderConfig
+from tests.cli.process import Moot, complaint
+
+NOTHING: dict[str, str] = {}
+
+
+class Folders:
+    """The three places where settings are looked for, each empty at first."""
+
+    def __init__(self, root: Path) -> None:
+        self.named = root / "elsewhere" / "named.toml"
+        self.here = root / "here" / "moot.toml"
+        self.user = platformdirs.user_config_path("moot") / "moot.toml"
+        for path in (self.named, self.here, self.user):
+            path.parent.mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
+    found = Folders(tmp_path)
+    monkeypatch.chdir(found.here.parent)
+    return found
+
+
+def test_without_a_file_there_are_no_settings(folders: Folders) -> None:
+    assert load(None, NOTHING) == Settings()
+
+
+def test_what_is_nearer_counts(folders: Folders) -> None:
+    folders.user.write_text('model = "user/model"')
+    assert load(None, NOTHING).model == "user/model"
+    folders.here.write_text('model = "here/model"')
+    assert load(None, NOTHING).model == "here/model"
+    folders.named.write_text('model = "named/model"')
+    assert load(None, NOTHING).model == "here/model"
+    assert load(folders.named, NOTHING).model == "named/model"
+    assert load(folders.named, {"MOOT_MODEL": "told/model"}).model == "told/model"
+
+
+def test_what_is_farther_fills_the_gaps(folders: Folders) -> None:
+    folders.named.write_text('[providers.one]\napi = "openai"')
+    folders.here.write_text('[providers.one]\napi = "google"\nbase_url = "http://here/v1"')
+    folders.user.write_text('model = "two/x"\n[providers.two]\napi = "anthropic"\n[fallback]\n"a/b" = ["c/d"]')
+    settings = load(folders.named, NOTHING)
+    assert settings.model == "two/x"
+    assert settings.providers["one"] == ProviderConfig(api="openai", base_url="http://here/v1")
+    assert settings.providers["two"] == ProviderConfig(api="anthropic")
+    assert settings.fallback == {"a/b": ("c/d",)}
+
+
+def test_a_list_is_taken_whole_and_not_merged(folders: Folders) -> None:
+    folders.here.write_text('[providers.one]\nkey_env = ["A"]')
+    folders.user.write_text('[providers.one]\nkey_env = ["B", "C"]')
+    assert load(None, NOTHING).providers["one"].key_names == ("A",)
+
+
+def test_paths_are_relative_to_the_file_that_names_them(folders: Folders) -> None:
+    folders.named.write_text('[providers.scripted]\nscript = "talk.yaml"')
+    folders.user.write_text('[providers.local]\ngguf = "~/models/tiny.gguf"')
+    providers = load(folders.named, NOTHING).providers
+    assert providers["scripted"].script == str(folders.named.parent / "talk.yaml")
+    assert providers["local"].gguf == str(Path.home() / "models" / "tiny.gguf")
+
+
+def test_an_absolute_path_stays(folders: Folders, tmp_path: Path) -> None:
+    folders.here.write_text(f'[providers.scripted]\nscript = "{(tmp_path / "a.toml").as_posix()}"')
+    assert load(None, NOTHING).providers["scripted"].script == str(tmp_path / "a.toml")
+
+
+def test_the_environment_names_a_model_file(folders: Folders) -> None:
+    folders.here.write_text('[providers.local]\ngguf = "other.gguf"')
+    assert load(None, {"MOOT_GGUF": "/models/tiny.gguf"}).providers["local"].gguf == "/models/tiny.gguf"
+
+
+def test_an_empty_variable_says_nothing(folders: Folders) -> None:
+    folders.here.write_text('model = "here/model"')
+    assert load(None, {"MOOT_MODEL": "", "MOOT_GGUF": ""}) == Settings(model="here/model")
+
+
+def test_a_model_is_followed_by_its_fallbacks() -> None:
+    settings = Settings(fallback={"a/b": ("c/d", "e/f")})
+    assert settings.chain("a/b") == ("a/b", "c/d", "e/f")
+    assert settings.chain("c/d") == ("c/d",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model = \n", "line 1, column"),
+        ('modell = "a/b"', "unknown field `modell`"),
+        ("model = 3", "$.model"),
+        ('providers = "a"', "$.providers"),
+        ('[providers.a]\nurl = "http://a"', "unknown field `url`"),
+        ('[providers.a]\napi = "carrier pigeon"', "carrier pigeon"),
+        ('[fallback]\n"a/b" = "c/d"', "$.fallback"),
+    ],
+)
+def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said: str) -> None:
+    folders.here.write_text('model = "good/one"')
+    folders.named.write_text(text)
+    with pytest.raises(BadSettings) as caught:
+        load(folders.named, NOTHING)
+    assert str(folders.named) in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_settings_that_are_not_text_are_refused(folders: Folders) -> None:
+    folders.here.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadSettings, match="are not right"):
+        load(None, NOTHING)
+
+
+def test_a_file_that_was_named_must_be_there(folders: Folders) -> None:
+    with pytest.raises(BadSettings, match="No such file"):
+        load(folders.named, NOTHING)
+
+
+@pytest.mark.parametrize("text", ["model = ", 'modell = "scripted/echo"'])
+def test_bad_settings_are_one_line_to_the_user(moot: Moot, text: str) -> None:
+    moot.write("moot.toml", text)
+    said = complaint(moot("ask", "hi"))
+    assert said.startswith("The settings ")
+    assert "moot.toml" in said
+
+
+def test_the_settings_of_a_command_are_those_of_all_three_places(moot: Moot) -> None:
+    """The named file chooses the model, this folder its script, and the user's folder whom to ask instead."""
+    moot.write("elsewhere/named.toml", 'model = "scripted/one"')
+    moot.write("moot.toml", 'model = "scripted/never"\n[providers.scripted]\nscript = "talk/scripts.toml"')
+    moot.write("talk/scripts.toml", '[one]\nfault = "unauthorized"\n[two]\nanswer = "Two."')
+    moot.write("home/.config/moot/moot.toml", '[fallback]\n"scripted/one" = ["scripted/two"]')
+    done = moot("ask", "hi", "--config", "elsewhere/named.toml")
+    assert (done.returncode, done.stdout) == (0, "Two.\n")
+    assert "scripted/two is asked instead of scripted/one." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        ("talk.toml", '[greeter]\nanswer = "Hello, {question}! ({system})"\nchunk = 3\n'),
+        ("talk.yaml", 'greeter:\n  answer: "Hello, {question}! ({system})"\n  chunk: 3\n'),
+        ("talk.yml", 'greeter: {answer: "Hello, {question}! ({system})", chunk: 3}\n'),
+    ],
+    ids=["toml", "yaml", "yml"],
+)
+def test_scripts_are_toml_or_yaml(moot: Moot, name: str, script: str) -> None:
+    moot.write("config/moot.toml", f'[providers.scripted]\nscript = "{name}"')
+    moot.write(f"config/{name}", script)
+    done = moot(
+        "ask", "world", "--system", "Be kind.", "-m", "scripted/greeter", "--config", "config/moot.toml"
+    )
+    assert (done.returncode, done.stdout) == (0, "Hello, world! (Be kind.)\n")
+
+
+def test_a_script_that_is_not_there_is_named_by_where_it_was_looked_for(moot: Moot) -> None:
+    moot.write("config/moot.toml", '[providers.scripted]\nscript = "gone.toml"')
+    said = complaint(moot("ask", "hi", "-m", "scripted/echo", "--config", "config/moot.toml"))
+    assert said == f"Cannot read the script {Path('config') / 'gone.toml'}: No such file or directory."

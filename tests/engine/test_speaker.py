@@ -1,0 +1,226 @@
+"""Dialogues: who is asked, in which order, and what the log says about it."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from moot.engine.speaker import Speaker
+from moot.model.chunks import Usage
+from moot.model.events import Event, Notice, Seat, TextDelta, TurnEnded, TurnStarted
+from moot.model.requests import ModelRequest, user
+from moot.providers.http import HttpProvider
+from moot.providers.keys import Key, KeyRing
+from moot.providers.registry import WIRES, Resolved
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import BUILT_IN, LOOK_UP, Script, Scripts
+from moot.streams.stop import Stop
+from moot.streams.turn import Limits
+from tests.taking import LabServer
+
+SPEAKER = Speaker(Limits(idle=0.1, total=5), backoff=0.001, jitter=lambda: 0.5)
+REQUEST = ModelRequest(model="", messages=(user("What is a moot?"),))
+
+
+def chain(*names: str, **scripts: Script) -> list[Resolved]:
+    provider = ScriptedProvider(Scripts({**BUILT_IN, **scripts}))
+    return [Resolved(f"scripted/{name}", provider, name, KeyRing(())) for name in names]
+
+
+async def spoken(
+    models: Sequence[Resolved], stop: Stop | None = None, speaker: Speaker = SPEAKER
+) -> list[Event]:
+    events: list[Event] = []
+
+    async def emit(more: list[Event]) -> None:
+        events.extend(more)
+
+    ended = await speaker.speak(Seat("alpha"), models, REQUEST, stop or Stop(), emit)
+    assert events[-1] is ended
+    assert [type(event) for event in events].count(TurnEnded) == 1
+    return events
+
+
+def told(events: list[Event]) -> list[str]:
+    """The dialogue in short: attempts, notices, and how it ended."""
+    lines = []
+    for event in events:
+        match event:
+            case TurnStarted():
+                lines.append(f"{event.attempt}: {event.model}")
+            case Notice():
+                lines.append(event.kind)
+            case TurnEnded():
+                lines.append(f"{event.status} by {event.model}")
+    return lines
+
+
+def end(events: list[Event]) -> TurnEnded:
+    assert isinstance(events[-1], TurnEnded)
+    return events[-1]
+
+
+async def test_a_good_answer() -> None:
+    events = await spoken(chain("echo"))
+    assert told(events) == ["1: scripted/echo", "completed by scripted/echo"]
+    turn = end(events)
+    assert (turn.message.text, turn.finish, turn.cost) == ("What is a moot?", "stop", 0.0)
+    assert turn.usage == Usage(4, 3)
+    assert turn.first_token is not None
+    assert turn.latency >= turn.first_token
+
+
+async def test_an_overloaded_model_is_asked_again() -> None:
+    events = await spoken(chain("flaky"))
+    assert told(events) == ["1: scripted/flaky", "retry", "2: scripted/flaky", "completed by scripted/flaky"]
+
+
+async def test_three_tries_then_the_next_model_and_the_log_says_who_answered() -> None:
+    events = await spoken(chain("overloaded", "echo"))
+    assert told(events) == [
+        "1: scripted/overloaded",
+        "retry",
+        "2: scripted/overloaded",
+        "retry",
+        "3: scripted/overloaded",
+        "fallback",
+        "4: scripted/echo",
+        "completed by scripted/echo",
+    ]
+    (fallback,) = [e for e in events if isinstance(e, Notice) and e.kind == "fallback"]
+    assert "scripted/echo is asked instead of scripted/overloaded" in fallback.message
+
+
+async def test_nothing_left_is_a_failed_turn_with_its_reason() -> None:
+    turn = end(await spoken(chain("unauthorized")))
+    assert turn.status == "failed"
+    assert turn.fault is not None
+    assert turn.fault.kind == "auth"
+    assert turn.usage == Usage()
+
+
+@pytest.mark.parametrize("fault", ["unauthorized", "forbidden", "html", "huge_line"])
+async def test_what_asking_again_cannot_mend_is_not_asked_again(fault: str) -> None:
+    assert told(await spoken(chain(fault))) == [f"1: scripted/{fault}", f"failed by scripted/{fault}"]
+
+
+@pytest.mark.parametrize("fault", ["reset", "error_event", "broken_json", "no_finish"])
+async def test_after_text_was_shown_the_turn_ends_partial(fault: str) -> None:
+    events = await spoken(chain(fault, "echo"))
+    assert told(events) == [f"1: scripted/{fault}", f"partial by scripted/{fault}"]
+    assert end(events).message.text
+    assert end(events).usage.estimated
+
+
+async def test_an_empty_answer_is_asked_for_again_at_most_twice() -> None:
+    events = await spoken(chain("empty"))
+    assert [line for line in told(events) if line == "asked_again"] == ["asked_again"] * 2
+    assert told(events)[-1] == "failed by scripted/empty"
+
+
+async def test_silence_is_retried_then_fails() -> None:
+    events = await spoken(chain("silence"))
+    assert told(events).count("retry") == 2
+    assert told(events)[-1] == "failed by scripted/silence"
+
+
+async def test_blocked_content_goes_to_nobody_else() -> None:
+    blocked = Script(answer="", fault="content_filter")
+    assert told(await spoken(chain("blocked", "echo", blocked=blocked)))[-1] == "failed by scripted/blocked"
+
+
+async def test_a_short_wait_is_waited_and_said_a_long_one_is_not() -> None:
+    once = Script(fault="retry_ms", fault_times=1)
+    assert told(await spoken(chain("once", once=once))) == [
+        "1: scripted/once",
+        "waiting",
+        "2: scripted/once",
+        "completed by scripted/once",
+    ]
+    impatient = Speaker(patience=0.1)
+    assert told(await spoken(chain("retry_seconds", "echo"), speaker=impatient)) == [
+        "1: scripted/retry_seconds",
+        "fallback",
+        "2: scripted/echo",
+        "completed by scripted/echo",
+    ]
+
+
+async def test_a_stop_during_the_wait_ends_the_turn() -> None:
+    stop = Stop()
+    events: list[Event] = []
+
+    async def emit(more: list[Event]) -> None:
+        events.extend(more)
+        if any(isinstance(event, Notice) for event in more):
+            stop.request()
+
+    ended = await Speaker().speak(Seat("alpha"), chain("retry_seconds"), REQUEST, stop, emit)
+    assert ended.status == "stopped"
+
+
+async def test_a_stop_keeps_what_came() -> None:
+    stop = Stop()
+    events: list[Event] = []
+
+    async def emit(more: list[Event]) -> None:
+        events.extend(more)
+        if any(isinstance(event, TextDelta) for event in more):
+            stop.request()
+
+    ended = await SPEAKER.speak(Seat("alpha"), chain("steady"), REQUEST, stop, emit)
+    assert (ended.status, ended.message.text, ended.fault) == ("stopped", "A table ", None)
+
+
+async def test_a_stop_before_the_start_asks_nobody() -> None:
+    stop = Stop()
+    stop.request("follow_up_interrupt")
+    assert told(await spoken(chain("echo"), stop)) == ["interrupted by scripted/echo"]
+
+
+async def test_missing_usage_is_estimated_and_zero_stays_zero() -> None:
+    assert end(await spoken(chain("no_usage"))).usage.estimated
+    assert end(await spoken(chain("zero_usage"))).usage == Usage()
+
+
+async def test_a_tool_call_is_a_completed_stream() -> None:
+    tool = Script(answer="Looking.", tool=LOOK_UP)
+    events = await spoken(chain("tool", tool=tool))
+    assert end(events).status == "completed"
+
+
+def keyed(lab: LabServer, script: str, *keys: Key) -> Resolved:
+    provider = HttpProvider("lab", WIRES["openai"](), f"{lab.url}/v1", lab.transport)
+    return Resolved(f"lab/{script}", provider, script, KeyRing(keys))
+
+
+async def test_keys_are_tried_in_turn_and_named_but_never_shown(lab: LabServer) -> None:
+    keys = [Key(f"KEY_{n}", f"sk-canary-{n}-0123456789") for n in range(4)]
+    keys[0].uses = 9
+    events = await spoken([keyed(lab, "unauthorized", *keys)])
+    assert told(events) == [
+        "1: lab/unauthorized",
+        "next_key",
+        "2: lab/unauthorized",
+        "next_key",
+        "3: lab/unauthorized",
+        "failed by lab/unauthorized",
+    ]
+    assert [call.key for call in lab.lab.calls] == [key.secret for key in keys[1:4]]
+    fault = end(events).fault
+    assert fault is not None
+    assert "KEY_3" in fault.message
+    assert "canary" not in str(events)
+
+
+async def test_a_limited_key_rests_and_the_next_one_answers(lab: LabServer) -> None:
+    lab.add(limited=Script(fault="retry_seconds", fault_times=1))
+    first, second = Key("A", "sk-a-0123456789"), Key("B", "sk-b-0123456789")
+    model = keyed(lab, "limited", first, second)
+    assert told(await spoken([model]))[1] == "next_key"
+    assert model.keys.next(set()) is second
+    assert told(await spoken([model])) == ["1: lab/limited", "completed by lab/limited"]
+    assert [call.key for call in lab.lab.calls] == [first.secret, second.secret, second.secret]
+
+
+async def test_unknown_prices_stay_unknown(lab: LabServer) -> None:
+    assert end(await spoken([keyed(lab, "echo")])).cost is None

@@ -1,0 +1,126 @@
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.model import events
+from moot.model.chunks import Usage
+from moot.model.events import (
+    Answer,
+    Event,
+    Notice,
+    RunEnded,
+    RunStarted,
+    StageStarted,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    ToolCalled,
+    TurnEnded,
+    TurnStarted,
+)
+from moot.model.faults import fault
+from moot.model.participants import seat
+
+DECODE = msgspec.json.Decoder(Event).decode
+ONE_OF_EACH: tuple[Event, ...] = (
+    RunStarted(participants=seat(("scripted/echo", "scripted/echo")), run="run_1", seq=1, at=0.5),
+    StageStarted(stage="answer"),
+    TurnStarted(participant="alpha", stage="answer", round=0, attempt=1, model="scripted/echo"),
+    TextDelta(participant="alpha", stage="answer", round=0, text="Round."),
+    ThoughtDelta(participant="alpha", stage="answer", round=0, text="Square?"),
+    TextRetracted(participant="alpha", stage="answer", round=0),
+    ToolCalled(
+        participant="alpha", stage="answer", round=0, call_id="call_1", name="look_up", arguments="{}"
+    ),
+    Notice(kind="retry", message="Trying again.", participant="alpha"),
+    TurnEnded(
+        participant="alpha",
+        stage="answer",
+        round=0,
+        status="partial",
+        message=Answer("Rou", "Square?", "A detail."),
+        model="scripted/echo",
+        usage=Usage(1, 2),
+        cost=None,
+        fault=fault("network", "It broke."),
+        first_token=0.25,
+        latency=1.5,
+    ),
+    RunEnded(status="completed"),
+)
+
+
+def test_the_union_holds_every_event_there_is() -> None:
+    public = {
+        thing
+        for name, thing in vars(events).items()
+        if isinstance(thing, type) and issubclass(thing, events._Event) and not name.startswith("_")
+    }
+    assert public == set(get_args(Event)) == {type(event) for event in ONE_OF_EACH}
+
+
+def test_the_tags_are_exactly_these() -> None:
+    assert [msgspec.to_builtins(event)["type"] for event in ONE_OF_EACH] == [
+        "run_started",
+        "stage_started",
+        "turn_started",
+        "text_delta",
+        "thought_delta",
+        "text_retracted",
+        "tool_call",
+        "notice",
+        "turn_ended",
+        "run_ended",
+    ]
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: type(event).__name__)
+def test_an_event_survives_json(event: Event) -> None:
+    assert DECODE(msgspec.json.encode(event)) == event
+
+
+@given(st.text())
+def test_any_words_survive_json(words: str) -> None:
+    event = TextDelta(participant="alpha", stage="answer", round=0, text=words)
+    assert DECODE(msgspec.json.encode(event)) == event
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: type(event).__name__)
+def test_an_event_does_not_change_once_it_is_made(event: Event) -> None:
+    with pytest.raises(AttributeError):
+        event.seq = 2  # type: ignore[misc]
+
+
+def test_what_a_reader_gets_of_a_turn_that_ended() -> None:
+    assert msgspec.to_builtins(ONE_OF_EACH[8]) == snapshot(
+        {
+            "type": "turn_ended",
+            "run": "",
+            "seq": 0,
+            "at": 0.0,
+            "participant": "alpha",
+            "stage": "answer",
+            "round": 0,
+            "status": "partial",
+            "message": {"text": "Rou", "thoughts": "Square?", "details": "A detail."},
+            "model": "scripted/echo",
+            "usage": {
+                "type": "usage",
+                "input": 1,
+                "output": 2,
+                "reasoning": 0,
+                "cached": 0,
+                "cache_written": 0,
+                "estimated": False,
+            },
+            "cost": None,
+            "finish": None,
+            "fault": {"kind": "network", "message": "It broke.", "retryable": True, "retry_after": None},
+            "first_token": 0.25,
+            "latency": 1.5,
+        }
+    )

@@ -1,0 +1,180 @@
+import json
+
+from inline_snapshot import snapshot
+from msgspec import Raw
+
+from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.profiles import Profile
+from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
+from moot.providers.anthropic import AnthropicReader, AnthropicWire
+
+START = {"type": "message_start", "message": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 10, "output_tokens": 1}}}  # fmt: skip
+
+
+def read(*frames: dict[str, object]) -> list[Chunk]:
+    reader = AnthropicReader("lab")
+    return [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())]
+
+
+def block(**fields: object) -> dict[str, object]:
+    return {"type": "content_block_start", "index": 0, "content_block": fields}
+
+
+def delta(**fields: object) -> dict[str, object]:
+    return {"type": "content_block_delta", "index": 0, "delta": fields}
+
+
+def ended(reason: str, output: int = 7) -> tuple[dict[str, object], dict[str, object]]:
+    finish = {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": output}}
+    return finish, {"type": "message_stop"}
+
+
+REQUEST = ModelRequest(
+    model="claude-x",
+    system="Be brief.",
+    messages=(
+        user("What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")),
+        assistant(
+            Thought("unsigned"), Thought("hm", "proof"), "Let me look.", ToolCall("c1", "look", '{"at": 1}')
+        ),
+        user(ToolResult("c1", "look", "a cat")),
+    ),
+    tools=(Tool("look", "Looks.", Raw(b'{"type": "object"}')),),
+    temperature=0.5,
+    stop=("END",),
+    json_schema=Raw(b'{"type": "string"}'),
+    thinking="low",
+)
+
+
+def test_the_whole_request_with_cache_marks_on_what_stays() -> None:
+    body = AnthropicWire().body(REQUEST, Profile(thinking="effort", default_max_tokens=1000))
+    assert json.loads(body) == snapshot(
+        {
+            "model": "claude-x",
+            "max_tokens": 1000,
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "What is on it?"},
+                        {
+                            "type": "image",
+                            "source": {"type": "base64", "media_type": "image/png", "data": "cG5n"},
+                        },
+                        {
+                            "type": "document",
+                            "source": {"type": "base64", "media_type": "application/pdf", "data": "cGRm"},
+                        },
+                    ],
+                },
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "thinking", "thinking": "hm", "signature": "proof"},
+                        {"type": "text", "text": "Let me look."},
+                        {
+                            "type": "tool_use",
+                            "id": "c1",
+                            "name": "look",
+                            "input": {"at": 1},
+                            "cache_control": {"type": "ephemeral"},
+                        },
+                    ],
+                },
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "tool_result", "tool_use_id": "c1", "content": "a cat", "is_error": False}
+                    ],
+                },
+            ],
+            "stream": True,
+            "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+            "temperature": 0.5,
+            "stop_sequences": ["END"],
+            "tools": [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}],
+            "thinking": {"type": "adaptive", "display": "summarized"},
+            "output_config": {
+                "format": {"type": "json_schema", "schema": {"type": "string"}},
+                "effort": "low",
+            },
+        }
+    )
+
+
+def test_older_models_get_a_thinking_budget_on_top() -> None:
+    body = json.loads(
+        AnthropicWire().body(REQUEST, Profile(thinking="budget", json_schema=False, default_max_tokens=1000))
+    )
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
+    assert body["max_tokens"] == 3048
+    assert "output_config" not in body
+
+
+def test_text_thinking_and_usage_in_two_halves() -> None:
+    assert read(
+        START,
+        {"type": "ping"},
+        block(type="thinking", thinking=""),
+        delta(type="thinking_delta", thinking="hm"),
+        delta(type="signature_delta", signature="proof"),
+        {"type": "content_block_stop", "index": 0},
+        block(type="text", text=""),
+        delta(type="text_delta", text="Yes."),
+        {"type": "content_block_stop", "index": 0},
+        *ended("end_turn"),
+    ) == [
+        Usage(input=105, output=1, cached=90, cache_written=10),
+        Thought("hm"),
+        Thought("", "proof"),
+        Text("Yes."),
+        Usage(input=105, output=7, cached=90, cache_written=10),
+        Done("stop"),
+    ]
+
+
+def test_tool_use() -> None:
+    chunks = read(
+        block(type="tool_use", id="t1", name="look", input={}),
+        delta(type="input_json_delta", partial_json='{"at"'),
+        delta(type="input_json_delta", partial_json=": 1}"),
+        {"type": "content_block_stop", "index": 0},
+        *ended("tool_use"),
+    )
+    assert chunks[0] == ToolCall("t1", "look", '{"at": 1}')
+    assert chunks[-1] == Done("tool_calls")
+
+
+def test_a_cut_call_is_never_a_call() -> None:
+    chunks = read(
+        block(type="tool_use", id="t1", name="look"),
+        delta(type="input_json_delta", partial_json='{"at"'),
+        *ended("max_tokens"),
+    )
+    assert isinstance(chunks[-1], Failed)
+    assert not [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
+
+
+def test_refusal_and_length_are_labelled() -> None:
+    assert read(*ended("refusal"))[-1] == Done("content_filter")
+    assert read(*ended("max_tokens"))[-1] == Done("length")
+
+
+def test_an_error_event_is_classified() -> None:
+    (failed,) = read({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    assert isinstance(failed, Failed)
+    assert failed.fault.kind == "overloaded"
+
+
+def test_a_stream_that_stops_early_is_incomplete() -> None:
+    reader = AnthropicReader("lab")
+    reader.read(json.dumps(delta(type="text_delta", text="Ye")).encode())
+    (failed,) = reader.end()
+    assert isinstance(failed, Failed)
+    assert "incomplete" in failed.fault.message
+
+
+def test_the_key_goes_into_its_own_header() -> None:
+    assert AnthropicWire().headers("k")["x-api-key"] == "k"
+    assert "x-api-key" not in AnthropicWire().headers(None)

@@ -1,0 +1,87 @@
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.model.faults import Kind
+from moot.providers.failures import WireError, ended_early, from_error, from_response, redact, retry_after
+
+KEY = "sk-proj-verysecretkey"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "retryable"),
+    [
+        (429, '{"error": {"message": "slow", "code": "insufficient_quota"}}', "rate_limit", False),
+        (429, '{"error": {"message": "slow"}}', "rate_limit", True),
+        (400, '{"error": {"message": "x", "code": "context_length_exceeded"}}', "context_length", False),
+        (400, '{"error": {"type": "invalid_request_error", "message": "prompt is too long"}}', "context_length", False),
+        (400, '{"error": {"code": 400, "type": "exceed_context_size_error", "message": "x"}}', "context_length", False),
+        (400, '{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}', "auth", False),
+        (400, '[{"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}]', "overloaded", True),
+        (400, '{"error": {"message": "bad", "code": "content_policy_violation"}}', "content_blocked", False),
+        (400, '{"error": "temperature must be a number"}', "api_error", False),
+        (422, '{"detail": [{"msg": "field required"}]}', "api_error", False),
+        (404, "model not found", "api_error", False),
+        (502, "<html>Bad gateway</html>", "api_error", True),
+        (504, "", "timeout", True),
+        (529, '{"type": "error", "error": {"type": "overloaded_error", "message": "x"}}', "overloaded", True),
+    ],
+)  # fmt: skip
+def test_answers_are_classified_by_what_is_inside(
+    status: int, body: str, kind: Kind, retryable: bool
+) -> None:
+    fault = from_response("lab", status, {}, body.encode(), KEY)
+    assert (fault.kind, fault.retryable) == (kind, retryable)
+    assert "<" not in fault.message
+    assert "lab" in fault.message
+
+
+def test_an_error_inside_a_good_status_is_classified_too() -> None:
+    assert from_error("lab", WireError(message="x", code=401)).kind == "auth"
+    assert from_error("lab", WireError(message="x", type="rate_limit_error")).kind == "rate_limit"
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 529])
+def test_no_key_is_ever_shown(status: int) -> None:
+    body = f'{{"error": {{"message": "Incorrect API key provided: {KEY} or sk-proj-****key or Bearer abcdef123456"}}}}'
+    message = from_response("lab", status, {}, body.encode(), KEY).message
+    for secret in (KEY, "****key", "abcdef123456"):
+        assert secret not in message
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_the_key_itself_is_redacted_wherever_it_stands(before: str, after: str) -> None:
+    assert KEY not in redact(f"{before}{KEY}{after}", KEY)
+
+
+def test_long_words_are_shortened() -> None:
+    assert len(redact("word " * 1000, None)) <= 301
+
+
+def test_retry_after_in_every_spelling() -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=30)
+    assert retry_after({"retry-after-ms": "1500"}) == 1.5
+    assert retry_after({"retry-after": "2"}) == 2
+    assert 28 <= (retry_after({"retry-after": format_datetime(soon, usegmt=True)}) or 0) <= 30
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert retry_after({"retry-after": "soon"}) is None
+    assert retry_after({}) is None
+
+
+def test_google_s_delay_is_read_from_the_body() -> None:
+    body = b'{"error": {"code": 429, "message": "x", "details": [{"@type": "x"}, {"retryDelay": "17s"}]}}'
+    assert from_response("google", 429, {}, body, None).retry_after == 17
+
+
+def test_a_web_page_is_never_quoted() -> None:
+    fault = from_response("lab", 200, {}, b"  <html><script>x</script></html>", None)
+    assert (
+        fault.message == "lab failed: it answered with a web page, not a model's answer; check its base_url."
+    )
+
+
+def test_ending_early() -> None:
+    assert ended_early("lab").retryable

@@ -1,0 +1,142 @@
+import json
+
+from inline_snapshot import snapshot
+from msgspec import Raw
+
+from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.profiles import Profile
+from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
+from moot.providers.google import GoogleReader, GoogleWire
+
+REQUEST = ModelRequest(
+    model="gemini-x",
+    system="Be brief.",
+    messages=(
+        user("What is on it?", File("a.png", "image/png", b"png")),
+        assistant(Thought("hm"), "Let me look.", ToolCall("c1", "look", '{"at": 1}', "proof")),
+        user(ToolResult("c1", "look", "a cat"), ToolResult("c2", "look", "dark", is_error=True)),
+    ),
+    tools=(Tool("look", "Looks.", Raw(b'{"type": "object"}')),),
+    temperature=0.5,
+    max_tokens=100,
+    stop=("END",),
+    json_schema=Raw(b'{"type": "string"}'),
+    thinking="low",
+)
+
+
+def read(*frames: dict[str, object]) -> list[Chunk]:
+    reader = GoogleReader("lab")
+    return [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())] + reader.end()
+
+
+def parts(*parts: dict[str, object], finish: str | None = None, **more: object) -> dict[str, object]:
+    return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], **more}
+
+
+def test_the_whole_request() -> None:
+    assert json.loads(GoogleWire().body(REQUEST, Profile(thinking="effort"))) == snapshot(
+        {
+            "contents": [
+                {
+                    "role": "user",
+                    "parts": [
+                        {"text": "What is on it?"},
+                        {"inlineData": {"mimeType": "image/png", "data": "cG5n"}},
+                    ],
+                },
+                {
+                    "role": "model",
+                    "parts": [
+                        {"text": "Let me look."},
+                        {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": "proof"},
+                    ],
+                },
+                {
+                    "role": "user",
+                    "parts": [
+                        {"functionResponse": {"name": "look", "response": {"result": "a cat"}}},
+                        {"functionResponse": {"name": "look", "response": {"error": "dark"}}},
+                    ],
+                },
+            ],
+            "systemInstruction": {"parts": [{"text": "Be brief."}]},
+            "tools": [
+                {
+                    "functionDeclarations": [
+                        {"name": "look", "description": "Looks.", "parametersJsonSchema": {"type": "object"}}
+                    ]
+                }
+            ],
+            "generationConfig": {
+                "temperature": 0.5,
+                "maxOutputTokens": 100,
+                "stopSequences": ["END"],
+                "responseMimeType": "application/json",
+                "responseJsonSchema": {"type": "string"},
+                "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "low"},
+            },
+        }
+    )
+
+
+def test_older_models_get_a_thinking_budget() -> None:
+    body = json.loads(GoogleWire().body(REQUEST, Profile(thinking="budget")))
+    assert body["generationConfig"]["thinkingConfig"] == {"includeThoughts": True, "thinkingBudget": 1024}
+
+
+def test_the_model_is_part_of_the_address_and_cannot_leave_it() -> None:
+    assert GoogleWire().url("gemini-x") == "/models/gemini-x:streamGenerateContent?alt=sse"
+    assert GoogleWire().url("../x?y") == "/models/..%2Fx%3Fy:streamGenerateContent?alt=sse"
+
+
+def test_thoughts_text_usage_and_the_end() -> None:
+    usage = {
+        "promptTokenCount": 9,
+        "candidatesTokenCount": 2,
+        "thoughtsTokenCount": 3,
+        "cachedContentTokenCount": 4,
+    }
+    assert read(
+        parts({"text": "hm", "thought": True}),
+        parts({"text": "Yes"}),
+        parts({"text": "."}, finish="STOP", usageMetadata=usage),
+    ) == [
+        Thought("hm"),
+        Text("Yes"),
+        Text("."),
+        Usage(input=9, output=5, reasoning=3, cached=4),
+        Done("stop"),
+    ]
+
+
+def test_function_calls_with_their_signature() -> None:
+    call = {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": "proof"}
+    assert read(parts(call, {"functionCall": {"name": "now"}}, finish="STOP")) == [
+        ToolCall("call_1", "look", '{"at": 1}', "proof"),
+        ToolCall("call_2", "now", "{}"),
+        Done("tool_calls"),
+    ]
+
+
+def test_blocked_questions_and_answers() -> None:
+    (failed, *_) = read({"promptFeedback": {"blockReason": "SAFETY"}})
+    assert isinstance(failed, Failed)
+    assert failed.fault.kind == "content_blocked"
+    assert read(parts(finish="SAFETY"))[-1] == Done("content_filter")
+    assert read(parts(finish="MAX_TOKENS"))[-1] == Done("length")
+
+
+def test_a_call_that_broke_is_never_a_call() -> None:
+    chunks = read(parts(finish="MALFORMED_FUNCTION_CALL"))
+    assert [type(chunk) for chunk in chunks] == [Failed]
+
+
+def test_only_models_that_answer_are_listed() -> None:
+    body = {
+        "models": [
+            {"name": "models/gemini-x", "supportedGenerationMethods": ["generateContent"]},
+            {"name": "models/embedding", "supportedGenerationMethods": ["embedContent"]},
+        ]
+    }
+    assert GoogleWire().read_models(json.dumps(body).encode()) == ["gemini-x"]

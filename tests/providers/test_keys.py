@@ -1,0 +1,65 @@
+from moot.model.faults import fault
+from moot.providers.keys import Key, KeyRing
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def ring(count: int) -> tuple[KeyRing, list[Key], Clock]:
+    clock = Clock()
+    keys = [Key(f"KEY_{n}", f"secret-{n}") for n in range(count)]
+    return KeyRing(tuple(keys), clock), keys, clock
+
+
+def test_the_least_used_key_comes_first() -> None:
+    keys, (first, second), _ = ring(2)
+    first.uses = 5
+    assert keys.next(set()) is second
+    assert keys.next({"KEY_1"}) is first
+    assert keys.next({"KEY_0", "KEY_1"}) is None
+
+
+def test_keys_cool_down_as_long_as_the_fault_says() -> None:
+    keys, (first, second), clock = ring(2)
+    keys.cool(first, fault("rate_limit", "slow"))
+    assert keys.next(set()) is second
+    clock.now += 59
+    assert keys.next(set()) is second
+    clock.now += 2
+    assert keys.next(set()) is first
+    keys.cool(first, fault("auth", "wrong"))
+    clock.now += 299
+    assert keys.next(set()) is second
+    clock.now += 2
+    assert keys.next(set()) is first
+
+
+def test_a_provider_s_own_wait_counts_instead() -> None:
+    keys, (first, _), clock = ring(2)
+    keys.cool(first, fault("rate_limit", "slow", retry_after=5))
+    clock.now += 6
+    assert keys.next(set()) is first
+
+
+def test_what_was_asked_is_not_the_key_s_fault() -> None:
+    keys, (first, second), _ = ring(2)
+    keys.cool(first, fault("context_length", "long"))
+    assert keys.next(set()) is first
+    second.uses = 1
+
+
+def test_a_cooling_key_is_better_than_none() -> None:
+    keys, (only,), _ = ring(1)
+    keys.cool(only, fault("rate_limit", "slow"))
+    assert keys.next(set()) is only
+    assert keys.next({"KEY_0"}) is None
+    assert KeyRing(()).next(set()) is None
+    assert not KeyRing(())
+
+
+def test_a_key_does_not_show_itself() -> None:
+    assert "secret" not in repr(Key("KEY", "secret-1"))

@@ -1,0 +1,131 @@
+"""The embedded model, for real: loading, streaming, cancelling, JSON by grammar; and what is said without it."""
+
+import asyncio
+import builtins
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from msgspec import Raw
+
+from moot.model.chunks import Done, Failed, Text
+from moot.model.errors import Unavailable
+from moot.model.requests import ModelRequest, user
+from moot.providers.local import DEMO, LocalProvider, demo_weights, load_library
+from tests.taking import take
+
+LONG = "The quick brown fox jumps over the lazy dog. " * 150
+
+
+@pytest.fixture
+async def local() -> AsyncIterator[LocalProvider]:
+    provider = LocalProvider()
+    yield provider
+    await provider.aclose()
+
+
+def ask(words: str, **options: object) -> ModelRequest:
+    return ModelRequest(model=DEMO, messages=(user(words),), temperature=0.0, **options)  # type: ignore[arg-type]
+
+
+async def test_it_answers_in_its_own_words(local: LocalProvider) -> None:
+    taken = await take(local, DEMO, request=ask("What is the capital of France?", max_tokens=16))
+    assert "Paris" in taken.result.text
+    assert taken.result.usage is not None
+    assert len(taken.events) > 2
+
+
+async def _busy(seconds: float) -> float:
+    """How much of a core this process uses over a while."""
+    before = time.process_time()
+    await asyncio.sleep(seconds)
+    return (time.process_time() - before) / seconds
+
+
+async def test_it_lets_go_during_the_prompt(local: LocalProvider) -> None:
+    await take(local, DEMO, request=ask("hi", max_tokens=1))  # load it first
+    task = asyncio.create_task(take(local, DEMO, request=ask(LONG)))
+    await asyncio.sleep(1.0)
+    assert await _busy(0.3) > 0.5  # it is reading the prompt, for many seconds to come
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for _ in range(40):  # one batch of the prompt may still be finished
+        if await _busy(0.1) < 0.2:
+            break
+    else:
+        pytest.fail("the model went on with a prompt that nobody waits for")
+
+
+async def test_it_lets_go_during_the_answer(local: LocalProvider) -> None:
+    stream = local.stream(ask("Write a very long story about a dragon.", max_tokens=2000))
+    async with aclosing(stream):
+        async for chunks in stream:
+            if any(isinstance(chunk, Text) for chunk in chunks):
+                break
+    for _ in range(20):
+        if await _busy(0.1) < 0.2:
+            break
+    else:
+        pytest.fail("the model went on with an answer that nobody waits for")
+
+
+async def test_json_by_grammar(local: LocalProvider) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"mood": {"enum": ["good", "bad"]}, "why": {"type": "string", "maxLength": 20}},
+        "required": ["mood", "why"],
+        "additionalProperties": False,
+    }
+    request = ask("How are you?", json_schema=Raw(json.dumps(schema).encode()), max_tokens=80)
+    answer = json.loads((await take(local, DEMO, request=request)).result.text)
+    assert answer["mood"] in {"good", "bad"}
+
+
+async def test_a_file_of_one_s_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.gguf"
+    path.symlink_to(demo_weights())
+    own = LocalProvider(path)
+    request = ModelRequest(model="mine", messages=(user("Say hello."),), max_tokens=4)
+    chunks = [chunk async for batch in own.stream(request) for chunk in batch]
+    assert isinstance(chunks[-1], Done)
+    assert await own.models() == ["mine"]
+
+
+async def test_a_file_that_is_no_model_is_a_failed_turn(tmp_path: Path) -> None:
+    path = tmp_path / "broken.gguf"
+    path.write_bytes(b"GGUF nonsense")
+    request = ModelRequest(model="broken", messages=(user("?"),))
+    (batch,) = [batch async for batch in LocalProvider(path).stream(request)]
+    (failed,) = batch
+    assert isinstance(failed, Failed)
+    assert "broken.gguf" in failed.fault.message
+    with pytest.raises(Unavailable, match="no model file"):
+        LocalProvider(tmp_path / "missing.gguf").check("missing")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ModuleNotFoundError("No module named 'xllamacpp'"), "pip install"),
+        (ImportError("libgomp.so.1: cannot open shared object file"), "apt-get install libgomp1"),
+        (ImportError("wrong ELF class"), "no build"),
+    ],
+)
+def test_where_it_cannot_load_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, error: ImportError, words: str
+) -> None:
+    real = builtins.__import__
+
+    def refuse(name: str, *args: object, **kwargs: object) -> object:
+        if name == "xllamacpp":
+            raise error
+        return real(name, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(Unavailable, match=words) as caught:
+        load_library()
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,193 @@
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+from msgspec import Raw
+
+from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.profiles import Profile
+from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
+from moot.providers.openai import OpenAIReader, OpenAIWire
+
+PROFILE = Profile(thinking="effort", max_tokens_field="max_completion_tokens")
+
+
+def read(*frames: object) -> list[Chunk]:
+    reader = OpenAIReader("lab")
+    return [chunk for frame in frames for chunk in reader.read(_bytes(frame))] + reader.end()
+
+
+def _bytes(frame: object) -> bytes:
+    return frame.encode() if isinstance(frame, str) else json.dumps(frame).encode()
+
+
+def delta(finish: str | None = None, **fields: object) -> dict[str, object]:
+    return {"choices": [{"delta": fields, "finish_reason": finish}]}
+
+
+def test_the_whole_request() -> None:
+    request = ModelRequest(
+        model="gpt-5",
+        system="Be brief.",
+        messages=(
+            user(
+                "What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")
+            ),
+            assistant(Thought("hm"), "Let me look.", ToolCall("c1", "look", '{"at": 1}')),
+            user(ToolResult("c1", "look", "a cat")),
+            user("Sure?"),
+        ),
+        tools=(Tool("look", "Looks.", Raw(b'{"type": "object"}')),),
+        temperature=0.5,
+        max_tokens=100,
+        stop=("END",),
+        json_schema=Raw(b'{"type": "string"}'),
+        thinking="low",
+    )
+    assert json.loads(OpenAIWire().body(request, PROFILE)) == snapshot(
+        {
+            "model": "gpt-5",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "What is on it?"},
+                        {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}},
+                        {
+                            "type": "file",
+                            "file": {"filename": "b.pdf", "file_data": "data:application/pdf;base64,cGRm"},
+                        },
+                    ],
+                },
+                {
+                    "role": "assistant",
+                    "content": "Let me look.",
+                    "tool_calls": [
+                        {
+                            "id": "c1",
+                            "type": "function",
+                            "function": {"name": "look", "arguments": '{"at": 1}'},
+                        }
+                    ],
+                },
+                {"role": "tool", "tool_call_id": "c1", "content": "a cat"},
+                {"role": "user", "content": "Sure?"},
+            ],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "temperature": 0.5,
+            "max_completion_tokens": 100,
+            "stop": ["END"],
+            "reasoning_effort": "low",
+            "tools": [
+                {
+                    "type": "function",
+                    "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}},
+                }
+            ],
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": {"type": "string"}},
+            },
+        }
+    )
+
+
+def test_headers_carry_the_key_only_where_there_is_one() -> None:
+    assert OpenAIWire().headers("k")["Authorization"] == "Bearer k"
+    assert "Authorization" not in OpenAIWire().headers(None)
+
+
+def test_text_reasoning_usage_and_the_end() -> None:
+    assert read(
+        delta(role="assistant", content=""),
+        delta(reasoning_content="hm"),
+        delta(reasoning=" so"),
+        delta(content="Yes."),
+        delta("stop"),
+        {
+            "choices": [],
+            "usage": {
+                "prompt_tokens": 9,
+                "completion_tokens": 4,
+                "prompt_tokens_details": {"cached_tokens": 8},
+                "completion_tokens_details": {"reasoning_tokens": 2},
+            },
+        },
+    ) == [
+        Thought("hm"),
+        Thought(" so"),
+        Text("Yes."),
+        Usage(input=9, output=4, reasoning=2, cached=8),
+        Done("stop"),
+    ]
+
+
+def test_content_in_parts() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    assert read(delta("stop", content=[thinking, {"type": "text", "text": "Yes."}])) == [
+        Thought("hm"),
+        Text("Yes."),
+        Done("stop"),
+    ]
+
+
+def test_tool_calls_are_joined_by_index_by_id_or_by_order() -> None:
+    def call(**fields: object) -> dict[str, object]:
+        return delta(tool_calls=[fields])
+
+    by_index = read(
+        call(index=0, id="a", function={"name": "f", "arguments": '{"x"'}),
+        call(index=1, id="b", function={"name": "g", "arguments": "{}"}),
+        call(index=0, function={"arguments": ": 1}"}),
+        delta("tool_calls"),
+    )
+    assert by_index == [ToolCall("a", "f", '{"x": 1}'), ToolCall("b", "g", "{}"), Done("tool_calls")]
+    by_id = read(
+        call(id="a", function={"name": "f", "arguments": '{"x"'}),
+        call(id="b", function={"name": "g", "arguments": ""}),
+        call(id="a", function={"arguments": ": 1}"}),
+        delta("stop"),
+    )
+    assert by_id == by_index
+    in_order = read(
+        call(id="a", function={"name": "f", "arguments": '{"x"'}),
+        call(function={"arguments": ": 1}"}),
+        delta("stop"),
+    )
+    assert in_order == [ToolCall("a", "f", '{"x": 1}'), Done("tool_calls")]
+
+
+def test_a_cut_call_is_never_a_call() -> None:
+    cut = delta("length", tool_calls=[{"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x'}}])
+    (failed,) = read(cut)
+    assert isinstance(failed, Failed)
+
+
+def test_errors_in_the_stream() -> None:
+    reader = OpenAIReader("lab")
+    (failed,) = reader.read(b'{"error": {"message": "boom", "code": 502}}')
+    assert isinstance(failed, Failed)
+    assert failed.fault.retryable
+    (plain,) = reader.read(b'{"error": "model is loading"}')
+    assert isinstance(plain, Failed)
+    assert "model is loading" in plain.fault.message
+
+
+def test_unknown_finish_reasons_are_an_end() -> None:
+    assert read(delta("eos_token", content="x")) == [Text("x"), Done("stop")]
+
+
+def test_models_are_listed() -> None:
+    assert OpenAIWire().read_models(b'{"object": "list", "data": [{"id": "a"}, {"id": "b"}]}') == ["a", "b"]
+
+
+@given(st.lists(st.text(min_size=1, max_size=5), max_size=10))
+def test_every_piece_of_text_arrives(pieces: list[str]) -> None:
+    chunks = read(
+        "", *(delta(content=piece) for piece in ["a long first piece of text: ", *pieces]), delta("stop")
+    )
+    text = "".join(chunk.text for chunk in chunks if isinstance(chunk, Text))
+    assert text == "a long first piece of text: " + "".join(pieces)

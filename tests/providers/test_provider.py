@@ -1,0 +1,131 @@
+"""The conformance suite of the Provider seam, over all five implementations."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+
+import pytest
+
+from moot.model.chunks import Chunk, Done, Failed, Text, Usage
+from moot.model.errors import UnknownModel
+from moot.model.requests import ModelRequest, user
+from moot.providers.local import DEMO, LocalProvider
+from moot.providers.provider import Provider
+from moot.providers.registry import Api
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import BUILT_IN, Scripts
+from moot.streams.turn import Limits
+from tests.taking import KEY, LabServer, take
+
+Ask = Callable[[str], ModelRequest]
+APIS: tuple[Api, ...] = ("openai", "anthropic", "google", "scripted", "local")
+
+
+@pytest.fixture(params=APIS)
+def api(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def provider(api: Api, lab: LabServer) -> AsyncIterator[Provider]:
+    made: Provider
+    match api:
+        case "local":
+            made = LocalProvider()
+        case "scripted":
+            made = ScriptedProvider(Scripts(BUILT_IN))
+        case _:
+            made = lab.provider(api)
+    yield made
+    await made.aclose()
+
+
+@pytest.fixture
+def ask(api: str) -> Ask:
+    """Ask something short; the embedded model answers in its own words, the others by script."""
+
+    def make(script: str) -> ModelRequest:
+        model = DEMO if api == "local" else script
+        return ModelRequest(model=model, messages=(user("Say hello."),), max_tokens=12, temperature=0.0)
+
+    return make
+
+
+async def collect(provider: Provider, request: ModelRequest) -> list[Chunk]:
+    return [chunk async for batch in provider.stream(request, KEY) for chunk in batch]
+
+
+async def test_a_stream_ends_in_exactly_one_ending(provider: Provider, ask: Ask) -> None:
+    chunks = await collect(provider, ask("steady"))
+    assert [type(c) for c in chunks if isinstance(c, Done | Failed)] == [Done]
+    assert isinstance(chunks[-1], Done)
+
+
+async def test_it_streams_text_in_pieces_and_counts_tokens(provider: Provider, ask: Ask) -> None:
+    chunks = await collect(provider, ask("steady"))
+    assert len([c for c in chunks if isinstance(c, Text)]) > 1
+    usage = [c for c in chunks if isinstance(c, Usage)][-1]
+    assert usage.input > 0
+    assert usage.output > 0
+
+
+async def test_more_lanes_than_slots_all_finish(provider: Provider, ask: Ask) -> None:
+    patient = Limits(idle=60, total=120)
+    together = await asyncio.gather(
+        *(take(provider, "echo", request=ask("echo"), limits=patient) for _ in range(6))
+    )
+    assert [taken.result.status for taken in together] == ["completed"] * 6
+    assert all(taken.result.text for taken in together)
+
+
+async def test_leaving_early_leaves_the_provider_usable(provider: Provider, ask: Ask) -> None:
+    stream = provider.stream(ask("slow"), KEY)
+    async with aclosing(stream):
+        async for _ in stream:
+            break
+    assert (await take(provider, "echo", request=ask("echo"))).result.status == "completed"
+
+
+async def test_cancelling_the_task_ends_the_stream(provider: Provider, ask: Ask) -> None:
+    task = asyncio.create_task(collect(provider, ask("slow")))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_failure_is_a_chunk_and_never_raised(provider: Provider, api: str) -> None:
+    if api == "local":
+        too_long = ModelRequest(model=DEMO, messages=(user("word " * 20_000),))
+        chunks = await collect(provider, too_long)
+        assert isinstance(chunks[-1], Failed)
+        assert chunks[-1].fault.kind == "context_length"
+    else:
+        chunks = await collect(provider, ModelRequest(model="overloaded", messages=(user("?"),)))
+        assert isinstance(chunks[-1], Failed)
+        assert chunks[-1].fault.kind == "overloaded"
+
+
+async def test_it_lists_its_models(provider: Provider, api: str) -> None:
+    assert (DEMO if api == "local" else "echo") in await provider.models(KEY)
+
+
+async def test_unknown_models_are_refused(provider: Provider, api: str) -> None:
+    if api in {"local", "scripted"}:
+        with pytest.raises(UnknownModel):
+            provider.check("no-such-model")
+    else:
+        provider.check("no-such-model")
+        (failed,) = await collect(provider, ModelRequest(model="no-such-model", messages=(user("?"),)))
+        assert isinstance(failed, Failed)
+        assert "no-such-model" in failed.fault.message
+        assert not failed.fault.retryable
+
+
+def test_the_profile_is_data(provider: Provider, ask: Ask) -> None:
+    assert "text" in provider.profile(ask("echo").model).files
+
+
+def test_a_cost_is_a_price_or_unknown_but_never_a_wrong_zero(provider: Provider, api: str) -> None:
+    expected = 0.0 if api in {"local", "scripted"} else None
+    assert provider.cost("echo", Usage(1000, 1000)) == expected

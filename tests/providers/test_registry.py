@@ -1,0 +1,112 @@
+import pytest
+
+from moot.model.errors import BadSettings, MissingKey, UnknownModel
+from moot.providers.http import HttpProvider
+from moot.providers.local import LocalProvider
+from moot.providers.registry import BUILT_IN, ProviderConfig, Registry
+
+LAB = ProviderConfig(api="openai", base_url="http://127.0.0.1:9999/v1", key_env="LAB_KEY")
+
+
+def registry(environment: dict[str, str] | None = None, **configs: ProviderConfig) -> Registry:
+    return Registry(configs, environment or {})
+
+
+def test_names_may_hold_slashes() -> None:
+    resolved = registry({"OPENROUTER_API_KEY": "k"}).resolve("openrouter/vendor/model:free")
+    assert (resolved.provider.name, resolved.model) == ("openrouter", "vendor/model:free")
+
+
+def test_a_provider_of_the_settings() -> None:
+    resolved = registry({"LAB_KEY": "k"}, lab=LAB).resolve("lab/echo")
+    assert isinstance(resolved.provider, HttpProvider)
+    assert resolved.provider.base_url == "http://127.0.0.1:9999/v1"
+    key = resolved.keys.next(set())
+    assert key is not None
+    assert (key.source, key.secret) == ("LAB_KEY", "k")
+
+
+def test_several_keys_for_one_provider() -> None:
+    many = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1", key_env=("A_KEY", "B_KEY", "C_KEY"))
+    keys = registry({"A_KEY": "a", "C_KEY": "c"}, lab=many).keys("lab")
+    first = keys.next(set())
+    assert first is not None
+    assert keys.next({first.source}) is not None
+    assert keys.next({"A_KEY", "C_KEY"}) is None
+
+
+def test_the_environment_may_move_a_built_in_provider() -> None:
+    moved = registry({"OPENAI_BASE_URL": "http://gateway.example/v1/", "OPENAI_API_KEY": "k"})
+    assert moved.base_url("openai") == "http://gateway.example/v1"
+    assert moved.resolve("openai/gpt-5").keys
+
+
+def test_a_missing_key_names_the_variable() -> None:
+    with pytest.raises(MissingKey, match="ANTHROPIC_API_KEY"):
+        registry().resolve("anthropic/claude-x")
+    with pytest.raises(MissingKey, match="LAB_KEY"):
+        registry({"LAB_KEY": "  "}, lab=LAB).resolve("lab/echo")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("antropic/claude", "Did you mean anthropic/"),
+        ("gpt-5", "provider/model"),
+        ("openai/", "names no model"),
+        ("zzz/x", "Providers are: anthropic"),
+        ("", "provider/model"),
+    ],
+)
+def test_unknown_names_get_help(name: str, words: str) -> None:
+    with pytest.raises(UnknownModel, match=words):
+        registry().resolve(name)
+
+
+def test_a_well_known_key_is_never_sent_to_another_address() -> None:
+    environment = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "a"}
+    evil = "http://evil.example/v1"
+    moved = registry(environment, openai=ProviderConfig(base_url=evil))
+    with pytest.raises(MissingKey, match=r"belongs to api\.openai\.com"):
+        moved.resolve("openai/gpt-5")
+    named = ProviderConfig(api="openai", base_url=evil, key_env=("OPENAI_API_KEY", "ANTHROPIC_API_KEY"))
+    assert not registry(environment, evil=named).keys("evil")
+    same_host = ProviderConfig(api="openai", base_url="https://api.openai.com/v2", key_env="OPENAI_API_KEY")
+    assert registry(environment, newer=same_host).keys("newer")
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (ProviderConfig(base_url="http://x/v1"), "api"),
+        (ProviderConfig(api="openai"), "base_url"),
+        (ProviderConfig(api="openai", base_url="ftp://x"), "http://"),
+    ],
+)
+def test_settings_that_cannot_work_say_what_is_missing(config: ProviderConfig, words: str) -> None:
+    with pytest.raises(BadSettings, match=words):
+        registry(mine=config).resolve("mine/x")
+
+
+def test_every_built_in_provider_can_be_made() -> None:
+    for name in registry():
+        assert registry().provider(name).name == name
+
+
+def test_a_model_file_of_one_s_own_is_one_setting() -> None:
+    mine = registry(local=ProviderConfig(gguf="/models/tiny-q4.gguf"))
+    provider = mine.provider("local")
+    assert isinstance(provider, LocalProvider)
+    assert provider.model == mine.embedded_model() == "tiny-q4"
+
+
+def test_what_runs_here_needs_no_key() -> None:
+    assert [name for name in BUILT_IN if registry().on_this_machine(name)] == [
+        "ollama",
+        "lmstudio",
+        "llamacpp",
+        "vllm",
+    ]
+    assert registry().lacks_key("ollama") is None
+    assert registry().cheap_model("openai")
+    assert registry().cheap_model("local") is None

@@ -1,0 +1,41 @@
+import pytest
+
+from moot.providers.registry import Api
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import BUILT_IN, FAULTS, Scripts
+from moot.streams.turn import Limits
+from tests.taking import LabServer, take
+
+# What a fault in the bytes comes to may differ in the text that came before it; these do not break bytes.
+ENDLESS = {"endless", "silence", "keepalive"}
+
+
+@pytest.mark.parametrize("fault", sorted(set(FAULTS) - ENDLESS))
+@pytest.mark.parametrize("api", ["openai"])
+async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
+    lab: LabServer, api: Api, fault: str
+) -> None:
+    limits = Limits(idle=5, total=20)
+    here = (await take(ScriptedProvider(Scripts(BUILT_IN)), fault, limits=limits)).result
+    there = (await take(lab.provider(api), fault, limits=limits)).result
+    assert here.status == there.status
+    assert (here.fault and here.fault.kind) == (there.fault and there.fault.kind)
+    assert (here.fault and here.fault.retryable) == (there.fault and there.fault.retryable)
+    assert bool(here.text) == bool(there.text)
+    if here.status in {"completed", "tool_call"}:
+        assert (here.text, here.usage, here.finish) == (there.text, there.usage, there.finish)
+        assert [call.name for call in here.tool_calls] == [call.name for call in there.tool_calls]
+
+
+@pytest.mark.parametrize("fault", sorted(ENDLESS))
+async def test_endless_ones_are_ended_by_the_turn(fault: str) -> None:
+    result = (
+        await take(ScriptedProvider(Scripts(BUILT_IN)), fault, limits=Limits(idle=0.1, characters=5000))
+    ).result
+    assert result.status == ("error" if fault == "endless" else "timeout")
+
+
+async def test_it_is_deterministic() -> None:
+    first = await take(ScriptedProvider(Scripts(BUILT_IN)), "thinker")
+    second = await take(ScriptedProvider(Scripts(BUILT_IN)), "thinker")
+    assert first.events == second.events

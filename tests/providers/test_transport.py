@@ -1,0 +1,123 @@
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from moot.model.errors import ProviderError
+from moot.model.faults import Kind
+from moot.providers.transport import Transport, mapped_errors
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncIterator[str]:
+    """Serve the same bytes to everyone who connects."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65536)
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def failing(url: str, connect_seconds: float = 2.0) -> ProviderError:
+    transport = Transport(connect_seconds)
+    try:
+        with pytest.raises(ProviderError) as caught:
+            async for _ in transport.post("lab", url, {}, b"{}", "sk-secret-key"):
+                pass
+    finally:
+        await transport.aclose()
+    return caught.value
+
+
+async def test_nobody_listens() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    error = await failing(f"http://127.0.0.1:{port}/v1")
+    assert error.fault.kind == "network"
+    assert "is it running?" in error.fault.message
+
+
+async def test_a_host_that_does_not_exist() -> None:
+    error = await failing("http://no-such-host.invalid/v1")
+    assert error.fault.kind == "network"
+
+
+async def test_tls_to_a_server_that_speaks_none() -> None:
+    async with answering(b"HTTP/1.1 200 OK\r\n\r\n") as address:
+        error = await failing(f"https://{address}/v1")
+    assert error.fault.kind == "network"
+    assert "secure connection" in error.fault.message
+
+
+async def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    error = await failing("http://models.invalid/v1")
+    assert error.fault.kind == "network"
+    assert "proxy" in error.fault.message
+
+
+async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out() -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        address = full.getsockname()
+        waiting = [socket.socket() for _ in range(4)]  # fill the backlog, so that nobody else gets in
+        try:
+            for client in waiting:
+                client.setblocking(False)
+                client.connect_ex(address)
+            error = await failing(f"http://{address[0]}:{address[1]}/v1", connect_seconds=0.2)
+        finally:
+            for client in waiting:
+                client.close()
+    assert error.fault.kind == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (b"garbage\r\n\r\n", "network", "broke"),
+        (
+            b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n",
+            "api_error",
+            "302",
+        ),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope", "api_error", "nope"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nnope", "bad_response", "br"),
+    ],
+)
+async def test_odd_answers(answer: bytes, kind: Kind, words: str) -> None:
+    async with answering(answer) as address:
+        error = await failing(f"http://{address}/v1")
+    assert error.fault.kind == kind
+    assert words in error.fault.message
+
+
+async def test_a_bad_address_is_the_user_s_to_mend() -> None:
+    error = await failing("http://[half/v1")
+    assert (error.fault.kind, error.fault.retryable) == ("network", False)
+
+
+def test_certificates_are_checked() -> None:
+    with pytest.raises(ProviderError, match="certificate"), mapped_errors("lab"):
+        raise ssl.SSLCertVerificationError
+
+
+async def test_the_session_sends_no_cookies_and_asks_for_no_packing() -> None:
+    transport = Transport()
+    assert isinstance(transport.session.cookie_jar, aiohttp.DummyCookieJar)
+    assert transport.session.headers["Accept-Encoding"] == "identity"
+    await transport.aclose()
+    await transport.aclose()

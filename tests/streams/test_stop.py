@@ -1,0 +1,41 @@
+import asyncio
+
+from moot.streams.stop import Reason, Stop
+
+
+def test_a_stop_outranks_a_follow_up_and_is_never_replaced() -> None:
+    stop = Stop()
+    stop.request("follow_up_interrupt")
+    stop.request("stopped_by_user")
+    stop.request("follow_up_interrupt")
+    assert stop.reason == "stopped_by_user"
+
+
+def test_a_child_hears_its_parent_but_not_the_other_way_round() -> None:
+    run = Stop()
+    alpha, beta = Stop(run), Stop(run)
+    alpha.request()
+    assert (run.reason, beta.reason) == (None, None)
+    run.request("follow_up_interrupt")
+    assert beta.reason == "follow_up_interrupt"
+    assert alpha.reason == "stopped_by_user"
+    assert Stop(run).reason == "follow_up_interrupt"
+
+
+def test_watchers_are_told_once_and_forgotten_afterwards() -> None:
+    stop, told = Stop(), list[Reason]()
+    with stop.watched(told.append):
+        stop.request()
+        stop.request()
+    with stop.watched(told.append):
+        pass
+    assert told == ["stopped_by_user", "stopped_by_user"]
+
+
+async def test_sleep_ends_at_a_stop() -> None:
+    stop = Stop()
+    sleeping = asyncio.create_task(stop.sleep(60))
+    await asyncio.sleep(0)
+    stop.request()
+    assert await asyncio.wait_for(sleeping, 1) is True
+    assert await Stop().sleep(0.001) is False

@@ -1,0 +1,185 @@
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.events import Event, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
+from moot.model.faults import fault
+from moot.streams.stop import Stop
+from moot.streams.turn import Limits, StreamResult, listen
+from tests.taking import PATIENT
+
+
+async def said(*batches: list[Chunk], hang: bool = False) -> AsyncGenerator[list[Chunk], None]:
+    for batch in batches:
+        yield batch
+    if hang:
+        await asyncio.Event().wait()
+
+
+async def turn(
+    stream: AsyncGenerator[list[Chunk], None], *, stop: Stop | None = None, limits: Limits = PATIENT
+) -> tuple[StreamResult, list[Event]]:
+    events: list[Event] = []
+
+    async def emit(more: list[Event]) -> None:
+        events.extend(more)
+
+    return await listen(stream, Seat("alpha", "debate", 2), stop or Stop(), limits, emit), events
+
+
+async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
+    result, events = await turn(
+        said([Thought("Hm.")], [Text("Yes"), Text(", ")], [Text("so.")], [Usage(5, 3), Done("stop")])
+    )
+    where = {"participant": "alpha", "stage": "debate", "round": 2}
+    assert events == [
+        ThoughtDelta(text="Hm.", **where),
+        TextDelta(text="Yes, ", **where),
+        TextDelta(text="so.", **where),
+    ]
+    assert (result.status, result.text, result.thoughts) == ("completed", "Yes, so.", "Hm.")
+    assert (result.usage, result.finish) == (Usage(5, 3), "stop")
+    assert result.first_token is not None
+
+
+async def test_the_latest_usage_counts() -> None:
+    result, _ = await turn(said([Usage(5, 1)], [Text("x"), Usage(5, 9), Done("stop")]))
+    assert result.usage == Usage(5, 9)
+
+
+async def test_tool_calls_make_the_result_a_tool_call_and_keep_the_text_before() -> None:
+    call = ToolCall("1", "look_up", "{}")
+    result, events = await turn(said([Text("Let me look."), call, Done("tool_calls")]))
+    assert (result.status, result.text, result.tool_calls) == ("tool_call", "Let me look.", (call,))
+    assert isinstance(events[-1], ToolCalled)
+
+
+async def test_tools_are_not_called_after_a_failure() -> None:
+    result, _ = await turn(said([ToolCall("1", "look_up", "{}"), Failed(fault("network", "broke"))]))
+    assert (result.status, result.tool_calls) == ("error", ())
+
+
+@pytest.mark.parametrize("hang", [True, False])
+async def test_silence_times_out_and_keeps_what_came(hang: bool) -> None:
+    result, _ = await turn(said([Text("half an ans")], hang=hang), limits=Limits(idle=0.02))
+    assert result.text == "half an ans"
+    assert result.status == ("timeout" if hang else "error")
+    assert result.fault is not None
+    assert ("0.02 s" if hang else "incomplete") in result.fault.message
+
+
+async def test_usage_and_empty_batches_are_not_content() -> None:
+    async def busy_saying_nothing() -> AsyncGenerator[list[Chunk], None]:
+        while True:
+            yield [Usage(1, 1)]
+            await asyncio.sleep(0.001)
+
+    result, _ = await turn(busy_saying_nothing(), limits=Limits(idle=0.05))
+    assert result.status == "timeout"
+
+
+async def test_an_answer_may_not_take_for_ever() -> None:
+    async def chatter() -> AsyncGenerator[list[Chunk], None]:
+        while True:
+            yield [Text("blah ")]
+            await asyncio.sleep(0.001)
+
+    result, _ = await turn(chatter(), limits=Limits(idle=1, total=0.05))
+    assert (result.status, result.text[:5]) == ("timeout", "blah ")
+
+
+async def test_an_answer_may_not_be_endless() -> None:
+    async def flood() -> AsyncGenerator[list[Chunk], None]:
+        while True:
+            yield [Text("x" * 1000)]
+
+    result, _ = await turn(flood(), limits=Limits(characters=10_000))
+    assert result.status == "error"
+    assert result.fault is not None
+    assert not result.fault.retryable
+    assert "10,000 characters" in result.fault.message
+
+
+async def test_a_stop_keeps_the_text_and_closes_the_stream_at_once() -> None:
+    stop, closed = Stop(), asyncio.Event()
+
+    async def slow() -> AsyncGenerator[list[Chunk], None]:
+        try:
+            yield [Text("so far")]
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    asyncio.get_running_loop().call_later(0.01, stop.request)
+    result, events = await turn(slow(), stop=stop)
+    assert (result.status, result.text, result.fault) == ("stopped_by_user", "so far", None)
+    assert closed.is_set()
+    assert "".join(e.text for e in events if isinstance(e, TextDelta)) == result.text
+
+
+async def test_a_stop_before_the_start_asks_nobody() -> None:
+    stop = Stop()
+    stop.request("follow_up_interrupt")
+    result, events = await turn(said(hang=True), stop=stop)
+    assert (result.status, events) == ("follow_up_interrupt", [])
+
+
+async def test_a_stop_that_races_completion_gives_one_of_the_two() -> None:
+    stop = Stop()
+
+    async def emit(_: list[Event]) -> None:
+        stop.request()
+
+    finished = await listen(said([Text("all"), Done("stop")]), Seat("a"), stop, PATIENT, emit)
+    assert (finished.status, finished.text) == ("completed", "all")
+
+
+async def test_what_was_heard_is_told_even_when_a_stop_comes_meanwhile() -> None:
+    stop, told = Stop(), list[Event]()
+
+    async def slow_reader(events: list[Event]) -> None:
+        stop.request()
+        await asyncio.sleep(0.01)
+        told.extend(events)
+
+    result = await listen(said([Text("kept")], hang=True), Seat("a"), stop, PATIENT, slow_reader)
+    assert (result.status, result.text) == ("stopped_by_user", "kept")
+    assert [e.text for e in told if isinstance(e, TextDelta)] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "status", "kind"),
+    [
+        ([Done("stop")], "empty_response", "bad_response"),
+        ([Text(" \n"), Done("stop")], "empty_response", "bad_response"),
+        ([Thought("only thought"), Done("stop")], "empty_response", "bad_response"),
+        ([Thought("ran out"), Done("length")], "error", "context_length"),
+        ([Text("cut"), Done("length")], "completed", None),
+        ([Text("some"), Done("content_filter")], "error", "content_blocked"),
+        ([Done("content_filter")], "error", "content_blocked"),
+    ],
+)
+async def test_endings(chunks: list[Chunk], status: str, kind: str | None) -> None:
+    result, _ = await turn(said(chunks))
+    assert result.status == status
+    assert (result.fault.kind if result.fault else None) == kind
+
+
+async def test_nul_and_lone_surrogates_are_cleaned() -> None:
+    result, events = await turn(said([Text("a\0b \ud800c"), Thought("\0"), Done("stop")]))
+    assert result.text == "ab \ufffdc"
+    assert "".join(e.text for e in events if isinstance(e, TextDelta)) == result.text
+
+
+async def test_retracted_text_comes_again_as_thought() -> None:
+    result, events = await turn(said([Text("pondering")], [Text("</think>Yes.")], [Done("stop")]))
+    assert [type(e) for e in events] == [TextDelta, TextRetracted, ThoughtDelta, TextDelta]
+    assert (result.text, result.thoughts) == ("Yes.", "pondering")
+
+
+async def test_what_was_held_back_is_told_at_the_end() -> None:
+    result, events = await turn(said([Text("1 <")], [Done("stop")]))
+    assert result.text == "1 <"
+    assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "1 <"

@@ -1,0 +1,140 @@
+"""What can go wrong in a provider's stream, over a real socket, in every wire format.
+
+The numbers are those of the catalogue in docs/faults.md.
+"""
+
+from typing import NamedTuple
+
+import pytest
+
+from moot.model.chunks import Usage
+from moot.model.events import TextDelta
+from moot.providers.registry import Api
+from moot.providers.scripts import LOOK_UP, SAMPLE
+from moot.streams.turn import Limits
+from tests.taking import KEY, LabServer, take
+
+APIS: tuple[Api, ...] = ("openai", "anthropic", "google")
+ANY = "any"
+
+
+class Row(NamedTuple):
+    number: int
+    script: str
+    status: str
+    text: str = ""  # the whole text; "partial" is: some of the sample, not all of it
+    kind: str | None = None
+    words: str = ""  # that the message must hold
+    retryable: bool | None = None
+
+
+ROWS = [
+    Row(1, "comments", "completed", SAMPLE),
+    Row(2, "cr", "completed", SAMPLE),
+    Row(2, "crlf", "completed", SAMPLE),
+    Row(2, "bom", "completed", SAMPLE),
+    Row(2, "multiline", "completed", SAMPLE),
+    Row(3, "bytewise", "completed", SAMPLE),
+    Row(4, "separators", "completed", "one\u2028two\u2029three\u0085four"),
+    Row(5, "no_finish", "error", SAMPLE, "network", "may be incomplete"),
+    Row(6, "no_done", "completed", SAMPLE),
+    Row(7, "error_event", "error", "partial", "overloaded", "overloaded"),
+    Row(8, "error_frame", "error", "", "overloaded", "overloaded"),
+    Row(8, "error_body", "error", "", "rate_limit", "Too many requests"),
+    Row(8, "html", "error", "", "bad_response", "web page", retryable=False),
+    Row(9, "empty", "empty_response", "", "bad_response", "empty", retryable=True),
+    Row(10, "empty_choices", "completed", SAMPLE),
+    Row(11, "no_usage", "completed", SAMPLE),
+    Row(11, "zero_usage", "completed", SAMPLE),
+    Row(12, "loose_tool", "tool_call", SAMPLE),
+    Row(12, "cut_tool", "error", SAMPLE, "bad_response", "tool"),
+    Row(13, "stop_with_tools", "tool_call", SAMPLE),
+    Row(14, "repeated_end", "completed", SAMPLE),
+    Row(15, "broken_json", "error", "partial", "bad_response", "cannot be read"),
+    Row(16, "nul", "completed", "nothing is \ufffd lost"),
+    Row(17, "silence", "timeout", "", "timeout", "No content", retryable=True),
+    Row(18, "keepalive", "timeout", "", "timeout", "No content", retryable=True),
+    Row(19, "reset", "error", "partial", "network", "broke", retryable=True),
+    Row(19, "short_read", "error", "partial", "network", "broke"),
+    Row(19, "bad_gzip", "error", "partial", "network", "broke"),
+    Row(20, "retry_seconds", "error", "", "rate_limit", "limiting", retryable=True),
+    Row(20, "retry_ms", "error", "", "rate_limit", "limiting", retryable=True),
+    Row(20, "retry_date", "error", "", "rate_limit", "limiting", retryable=True),
+    Row(21, "server_error", "error", "", "api_error", "HTTP 500", retryable=True),
+    Row(21, "overloaded", "error", "", "overloaded", "HTTP 529", retryable=True),
+    Row(22, "unauthorized", "error", "", "auth", "Key rejected", retryable=False),
+    Row(22, "forbidden", "error", "", "auth", "Key rejected", retryable=False),
+    Row(23, "content_filter", "error", SAMPLE, "content_blocked", "content filter", retryable=False),
+    Row(23, "length", "completed", SAMPLE),
+    Row(24, "huge_line", "error", "", "bad_response", "524,288 bytes", retryable=False),
+    Row(24, "endless", "error", ANY, "bad_response", "characters", retryable=False),
+    Row(24, "gzip_bomb", "error", "", "bad_response", "bytes", retryable=False),
+]
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.number}-{row.script}")
+async def test_fault(lab: LabServer, api: Api, row: Row) -> None:
+    idle = 0.25 if row.status == "timeout" else 10
+    taken = await take(lab.provider(api), row.script, limits=Limits(idle, total=20, characters=100_000))
+    result = taken.result
+    assert result.status == row.status
+    assert (result.fault.kind if result.fault else None) == row.kind
+    if row.text == "partial":
+        assert SAMPLE.startswith(result.text)
+        assert 0 < len(result.text) < len(SAMPLE)
+    elif row.text != ANY:
+        assert result.text == row.text
+    assert "".join(e.text for e in taken.events if isinstance(e, TextDelta)) == result.text
+    message = result.fault.message if result.fault else ""
+    assert row.words in message
+    assert KEY not in message
+    assert "<" not in message
+    if row.retryable is not None:
+        assert result.fault is not None
+        assert result.fault.retryable is row.retryable
+
+
+def test_every_scripted_fault_has_a_row() -> None:
+    from moot.providers.scripts import FAULTS  # noqa: PLC0415 - only here
+
+    snapshots = {"snapshots"}  # below: it takes a format that can send them
+    assert {row.script for row in ROWS} | snapshots == set(FAULTS)
+    assert {row.number for row in ROWS} == set(range(1, 25))
+
+
+@pytest.mark.parametrize("api", ["openai", "google"])
+async def test_14_cumulative_snapshots_are_told_once(lab: LabServer, api: Api) -> None:
+    assert (await take(lab.provider(api), "snapshots")).result.text == SAMPLE
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_11_missing_usage_is_none_and_zero_stays_zero(lab: LabServer, api: Api) -> None:
+    assert (await take(lab.provider(api), "no_usage")).result.usage is None
+    assert (await take(lab.provider(api), "zero_usage")).result.usage == Usage()
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("script", ["loose_tool", "stop_with_tools"])
+async def test_12_13_tool_calls_arrive_whole(lab: LabServer, api: Api, script: str) -> None:
+    (call,) = (await take(lab.provider(api), script)).result.tool_calls
+    assert call.name == LOOK_UP.name
+    assert call.arguments.replace(" ", "") == LOOK_UP.arguments.replace(" ", "")
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(
+    ("script", "least", "most"), [("retry_seconds", 1, 1), ("retry_ms", 0.25, 0.25), ("retry_date", 0.5, 2)]
+)
+async def test_20_retry_after_in_every_spelling(
+    lab: LabServer, api: Api, script: str, least: float, most: float
+) -> None:
+    fault = (await take(lab.provider(api), script)).result.fault
+    assert fault is not None
+    assert fault.retry_after is not None
+    assert least <= fault.retry_after <= most
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_23_length_is_labelled(lab: LabServer, api: Api) -> None:
+    assert (await take(lab.provider(api), "length")).result.finish == "length"

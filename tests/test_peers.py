@@ -1,0 +1,101 @@
+"""The adapters against a server we did not write: llama.cpp's own, which speaks two of the formats on loopback."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from moot.model.events import TextDelta
+from moot.model.requests import ModelRequest, assistant, user
+from moot.providers.http import HttpProvider
+from moot.providers.local import demo_weights, load_library
+from moot.providers.registry import WIRES, Api
+from moot.providers.transport import Transport
+from moot.streams.stop import Stop
+from tests.taking import KEY, take
+
+FRANCE = ModelRequest(
+    model="peer",
+    system="Answer in one short sentence.",
+    messages=(user("Hello"), assistant("Hello!"), user("What is the capital of France?")),
+    max_tokens=24,
+    temperature=0.0,
+)
+
+
+@pytest.fixture(scope="module")
+def llama_cpp() -> Any:
+    library = load_library()
+    params = library.CommonParams()
+    params.model.path = str(demo_weights())
+    params.model_alias = {"peer"}
+    params.n_ctx, params.n_parallel, params.verbosity = 4096, 2, -1
+    params.api_keys = [KEY]
+    return library.Server(params)
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+async def peer(llama_cpp: Any, request: pytest.FixtureRequest) -> AsyncIterator[HttpProvider]:
+    api: Api = request.param
+    transport = Transport()
+    yield HttpProvider(api, WIRES[api](), f"{llama_cpp.listening_address}/v1", transport)
+    await transport.aclose()
+
+
+async def test_it_answers(peer: HttpProvider) -> None:
+    taken = await take(peer, "peer", request=FRANCE)
+    assert taken.result.status == "completed"
+    assert "Paris" in taken.result.text
+    assert len([event for event in taken.events if isinstance(event, TextDelta)]) > 1
+    assert taken.result.usage is not None
+    assert taken.result.usage.input > 10
+    assert taken.result.usage.output > 1
+
+
+async def test_the_limit_is_labelled(peer: HttpProvider) -> None:
+    request = ModelRequest(model="peer", messages=(user("Tell me a story."),), max_tokens=3)
+    assert (await take(peer, "peer", request=request)).result.finish == "length"
+
+
+async def test_a_stop_is_heard(peer: HttpProvider) -> None:
+    stop = Stop()
+    request = ModelRequest(model="peer", messages=(user("Tell me a very long story."),), max_tokens=2000)
+    asyncio.get_running_loop().call_later(1.0, stop.request)
+    began = time.monotonic()
+    taken = await take(peer, "peer", request=request, stop=stop)
+    assert taken.result.status in {"stopped_by_user", "completed"}
+    assert time.monotonic() - began < 10
+
+
+async def test_a_question_that_is_too_long_is_called_so(peer: HttpProvider) -> None:
+    request = ModelRequest(model="peer", messages=(user("word " * 9000),), max_tokens=5)
+    fault = (await take(peer, "peer", request=request)).result.fault
+    assert fault is not None
+    assert fault.kind == "context_length"
+
+
+async def test_a_wrong_key_is_rejected(peer: HttpProvider) -> None:
+    (batch,) = [batch async for batch in peer.stream(FRANCE, "wrong-key-0123456789")]
+    (failed,) = batch
+    assert "Key rejected" in str(failed)
+    assert "0123456789" not in str(failed)
+
+
+async def test_its_models_are_listed(peer: HttpProvider) -> None:
+    assert await peer.models(KEY) == ["peer"]
+
+
+async def test_json_by_schema(llama_cpp: Any) -> None:
+    transport = Transport()
+    peer = HttpProvider("openai", WIRES["openai"](), f"{llama_cpp.listening_address}/v1", transport)
+    schema = b'{"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}'
+    request = ModelRequest(
+        model="peer", messages=(user("Pick a number."),), json_schema=Raw(schema), max_tokens=40
+    )
+    answer = (await take(peer, "peer", request=request)).result.text
+    await transport.aclose()
+    assert json.loads(answer)["n"] in {1, 2}
