@@ -24,5 +24,5 @@ async def lab() -> AsyncIterator[LabServer]:
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests never see the keys or settings of whoever runs them."""
     for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_BASE_URL")) or name.startswith("MOOT_"):
+        if name.lower().endswith(("_api_key", "_base_url", "_proxy")) or name.startswith("MOOT_"):
             monkeypatch.delenv(name)

@@ -79,6 +79,20 @@ def heard(file: int, words: str) -> str:
     return came.decode()
 
 
+def heard_out(file: int) -> str:
+    """Read from a descriptor until whoever writes to it has gone, and return what came."""
+    came = b""
+    while select.select([file], [], [], SECONDS)[0]:
+        try:
+            piece = os.read(file, 4096)
+        except OSError:  # how Linux says that nobody writes to a pseudo-terminal any more
+            piece = b""
+        if not piece:
+            return came.decode()
+        came += piece
+    raise AssertionError(f"no end came, only {came!r}")
+
+
 def complaint(finished: Finished) -> str:
     """Return the one line that says what to mend, once it is sure that there is nothing else."""
     assert finished.returncode == 2, finished

@@ -49,7 +49,9 @@ def test_what_is_nearer_counts(folders: Folders) -> None:
 def test_what_is_farther_fills_the_gaps(folders: Folders) -> None:
     folders.named.write_text('[providers.one]\napi = "openai"')
     folders.here.write_text('[providers.one]\napi = "google"\nbase_url = "http://here/v1"')
-    folders.user.write_text('model = "two/x"\n[providers.two]\napi = "anthropic"\n[fallback]\n"a/b" = ["c/d"]')
+    folders.user.write_text(
+        'model = "two/x"\n[providers.two]\napi = "anthropic"\n[fallback]\n"a/b" = ["c/d"]'
+    )
     settings = load(folders.named, NOTHING)
     assert settings.model == "two/x"
     assert settings.providers["one"] == ProviderConfig(api="openai", base_url="http://here/v1")
@@ -148,9 +150,8 @@ def test_the_settings_of_a_command_are_those_of_all_three_places(moot: Moot) -> 
     [
         ("talk.toml", '[greeter]\nanswer = "Hello, {question}! ({system})"\nchunk = 3\n'),
         ("talk.yaml", 'greeter:\n  answer: "Hello, {question}! ({system})"\n  chunk: 3\n'),
-        ("talk.yml", 'greeter: {answer: "Hello, {question}! ({system})", chunk: 3}\n'),
     ],
-    ids=["toml", "yaml", "yml"],
+    ids=["toml", "yaml"],
 )
 def test_scripts_are_toml_or_yaml(moot: Moot, name: str, script: str) -> None:
     moot.write("config/moot.toml", f'[providers.scripted]\nscript = "{name}"')

@@ -65,7 +65,9 @@ def test_a_file_is_known_by_its_name_and_not_by_where_it_lies(tmp_path: Path) ->
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "gone.txt") == f"Cannot read {tmp_path / 'gone.txt'}: No such file or directory."
+    assert (
+        refusal(tmp_path / "gone.txt") == f"Cannot read {tmp_path / 'gone.txt'}: No such file or directory."
+    )
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:

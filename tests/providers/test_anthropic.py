@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 from inline_snapshot import snapshot
 from msgspec import Raw
@@ -11,20 +12,20 @@ from moot.providers.anthropic import AnthropicReader, AnthropicWire
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 10, "output_tokens": 1}}}  # fmt: skip
 
 
-def read(*frames: dict[str, object]) -> list[Chunk]:
+def read(*frames: dict[str, Any]) -> list[Chunk]:
     reader = AnthropicReader("lab")
     return [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())]
 
 
-def block(**fields: object) -> dict[str, object]:
+def block(**fields: object) -> dict[str, Any]:
     return {"type": "content_block_start", "index": 0, "content_block": fields}
 
 
-def delta(**fields: object) -> dict[str, object]:
+def delta(**fields: object) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": 0, "delta": fields}
 
 
-def ended(reason: str, output: int = 7) -> tuple[dict[str, object], dict[str, object]]:
+def ended(reason: str, output: int = 7) -> tuple[dict[str, Any], dict[str, Any]]:
     finish = {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": output}}
     return finish, {"type": "message_stop"}
 

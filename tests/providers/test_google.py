@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 from inline_snapshot import snapshot
 from msgspec import Raw
@@ -25,12 +26,12 @@ REQUEST = ModelRequest(
 )
 
 
-def read(*frames: dict[str, object]) -> list[Chunk]:
+def read(*frames: dict[str, Any]) -> list[Chunk]:
     reader = GoogleReader("lab")
     return [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())] + reader.end()
 
 
-def parts(*parts: dict[str, object], finish: str | None = None, **more: object) -> dict[str, object]:
+def parts(*parts: dict[str, Any], finish: str | None = None, **more: object) -> dict[str, Any]:
     return {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}], **more}
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from moot.model.profiles import FileKind
 from moot.providers.profiles import profile
 
 
@@ -17,9 +18,10 @@ from moot.providers.profiles import profile
         ("lab", "anything", {"text", "image"}, "effort"),
     ],
 )
-def test_the_table(provider: str, model: str, files: set[str], thinking: str) -> None:
+def test_the_table(provider: str, model: str, files: set[FileKind], thinking: str) -> None:
     found = profile(provider, model)
-    assert (found.files, found.thinking) == (files, thinking)
+    assert found.files == files
+    assert found.thinking == thinking
 
 
 def test_openai_s_own_models_have_their_own_word_for_the_limit() -> None:

@@ -68,3 +68,11 @@ async def test_after_it_ended_nothing_fires() -> None:
         pass
     await asyncio.sleep(0.02)
     assert guard.ending is None
+
+
+async def test_a_slow_reader_is_not_a_silent_provider() -> None:
+    async with Guard(idle=0.02, total=10) as guard:
+        with guard.undisturbed():
+            await asyncio.sleep(0.08)
+        await asyncio.sleep(0)
+    assert guard.ending is None

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
     result, events = await turn(
         said([Thought("Hm.")], [Text("Yes"), Text(", ")], [Text("so.")], [Usage(5, 3), Done("stop")])
     )
-    where = {"participant": "alpha", "stage": "debate", "round": 2}
+    where: dict[str, Any] = {"participant": "alpha", "stage": "debate", "round": 2}
     assert events == [
         ThoughtDelta(text="Hm.", **where),
         TextDelta(text="Yes, ", **where),
@@ -183,3 +184,16 @@ async def test_what_was_held_back_is_told_at_the_end() -> None:
     result, events = await turn(said([Text("1 <")], [Done("stop")]))
     assert result.text == "1 <"
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "1 <"
+
+
+async def test_content_that_is_only_captured_is_progress_too() -> None:
+    async def small_print() -> AsyncGenerator[list[Chunk], None]:
+        yield [Text("Yes.<details>")]
+        for _ in range(10):
+            await asyncio.sleep(0.02)
+            yield [Text("so ")]
+        yield [Text("</details>"), Done("stop")]
+
+    result, _ = await turn(small_print(), limits=Limits(idle=0.1))
+    assert (result.status, result.text) == ("completed", "Yes.")
+    assert result.details.startswith("so so")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
+from rich.containers import Lines
 from rich.live import Live as RichLive
 from rich.markdown import Markdown
 from rich.panel import Panel
@@ -22,7 +23,7 @@ class Live:
         self._console = console
         self._lanes: dict[str, Lane] = {}
         self._live = RichLive(
-            get_renderable=self._view,
+            get_renderable=self.view,
             console=console,
             refresh_per_second=FRAMES,
             transient=True,
@@ -31,11 +32,16 @@ class Live:
         )
 
     def __call__(self, events: Sequence[Event]) -> None:
+        self.follow(events)
+        if not self._live.is_started:
+            self._live.start()
+
+    def follow(self, events: Sequence[Event]) -> None:
+        """Bring the view up to date without drawing it."""
         for event in events:
             match event:
                 case RunStarted(participants=participants):
                     self._lanes = lanes_of(participants)
-                    self._live.start()
                 case Notice(message=message, participant=participant) if participant in self._lanes:
                     name = self._lanes[participant].participant.name
                     self._console.print(Text(f"{name}: {message}", style="dim"))
@@ -47,28 +53,34 @@ class Live:
         for lane in self._lanes.values():
             self._console.print(self._whole(lane))
 
-    def _view(self) -> RenderableType:
+    def view(self) -> RenderableType:
+        """Draw every lane's newest lines, side by side where there is room for it."""
         if not self._lanes:
             return Text("")
-        beside = self._console.width // len(self._lanes) >= NARROWEST
+        lanes = list(self._lanes.values())
         room = max(8, self._console.height - 2)
-        height = room if beside else max(4, room // len(self._lanes))
-        width = self._console.width // len(self._lanes) if beside else self._console.width
-        panels = [self._panel(lane, width, height) for lane in self._lanes.values()]
-        if not beside:
-            return Group(*panels)
+        if self._console.width // len(lanes) < NARROWEST:
+            return Group(
+                *(self._panel(lane, self._console.width, max(4, room // len(lanes))) for lane in lanes)
+            )
         grid = Table.grid(expand=True)
-        for _ in panels:
+        for _ in lanes:
             grid.add_column(ratio=1)
-        grid.add_row(*panels)
+        width = self._console.width // len(lanes)
+        tallest = max(len(self._lines(lane, width)) for lane in lanes) + 2
+        grid.add_row(*(self._panel(lane, width, min(room, max(8, tallest))) for lane in lanes))
         return grid
 
     def _panel(self, lane: Lane, width: int, height: int) -> Panel:
-        lines = Text(lane.tail).wrap(self._console, max(1, width - 4))
-        shown = Text("\n").join(lines[-(height - 2) :])
+        shown = Text("\n").join(self._lines(lane, width)[-(height - 2) :])
         return Panel(
             shown, title=self._title(lane), subtitle=lane.state, border_style=lane.style, height=height
         )
+
+    def _lines(self, lane: Lane, width: int) -> Lines:
+        ending = ending_words(lane.turn) if lane.turn else ""
+        gap = Text("\n\n" if lane.tail and ending else "")
+        return gap.join([Text(lane.tail), Text(ending, style="red")]).wrap(self._console, max(1, width - 4))
 
     def _title(self, lane: Lane) -> Text:
         return Text(f"{lane.participant.name} · {lane.model}", style=f"bold {lane.style}")

@@ -12,7 +12,7 @@ from msgspec import Struct
 from moot.channels.terminal import Json, Plain, Reader, Solo, usage_lines
 from moot.cli import loop, settings
 from moot.cli.settings import Settings
-from moot.context.files import read_file
+from moot.context.files import LARGEST, read_file
 from moot.context.question import question
 from moot.engine.inline import Lane, ask
 from moot.engine.log import RunLog
@@ -24,7 +24,7 @@ from moot.model.profiles import file_kind
 from moot.model.requests import Effort, File, ModelRequest
 from moot.providers.discovery import local_servers
 from moot.providers.local import DEMO_NOTE
-from moot.providers.registry import Registry
+from moot.providers.registry import Registry, Resolved
 from moot.streams.stop import Stop
 
 
@@ -46,7 +46,7 @@ def run(options: Options) -> int:
 
 
 async def _run(options: Options) -> int:
-    piped = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.read()
+    piped = _piped()
     if not (options.question.strip() or piped.strip()):
         raise UsageError('There is no question: write moot ask "your question".')
     chosen = settings.load(options.config)
@@ -60,12 +60,29 @@ async def _run(options: Options) -> int:
         await registry.aclose()
 
 
+def _piped() -> str:
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    data = sys.stdin.buffer.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise UsageError(f"Standard input is larger than {LARGEST // 2**20} MB: send less of it.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("Standard input is not text: attach images and PDF with --file.") from None
+
+
+def _typed(words: str) -> str:
+    """Mend what was typed in another encoding than UTF-8."""
+    return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def _request(options: Options, piped: str, files: Sequence[File]) -> ModelRequest:
-    words, context = (options.question, piped) if options.question.strip() else (piped, "")
+    words, context = (_typed(options.question), piped) if options.question.strip() else (piped, "")
     return ModelRequest(
         model="",
         messages=(question(words, context, files),),
-        system=options.system,
+        system=_typed(options.system),
         temperature=options.temperature,
         max_tokens=options.max_tokens,
         thinking=options.thinking,
@@ -75,8 +92,18 @@ def _request(options: Options, piped: str, files: Sequence[File]) -> ModelReques
 async def _lanes(options: Options, chosen: Settings, registry: Registry) -> list[Lane]:
     models = options.models or (await _default_model(chosen, registry),)
     return [
-        Lane(who, tuple(registry.resolve(name) for name in chosen.chain(who.model))) for who in seat(models)
+        Lane(who, (registry.resolve(who.model), *_fallbacks(chosen.fallback.get(who.model, ()), registry)))
+        for who in seat(models)
     ]
+
+
+def _fallbacks(names: Sequence[str], registry: Registry) -> Iterator[Resolved]:
+    """Find who may be asked instead; those that cannot be asked here are passed over."""
+    for name in names:
+        try:
+            yield registry.resolve(name)
+        except (MissingKey, Unavailable):
+            continue
 
 
 async def _default_model(chosen: Settings, registry: Registry) -> str:

@@ -24,9 +24,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     providers: dict[str, ProviderConfig] = {}
     fallback: dict[str, tuple[str, ...]] = {}
 
-    def chain(self, model: str) -> tuple[str, ...]:
-        return (model, *self.fallback.get(model, ()))
-
 
 def load(config: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
     """Merge the environment and every settings file; what comes first counts."""

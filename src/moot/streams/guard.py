@@ -64,19 +64,23 @@ class Guard:
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
-        """Let a step finish first; whoever uses this looks at `ending` afterwards."""
+        """Let a step finish first; it counts as progress, and its user looks at `ending` afterwards."""
         self._open = False
         try:
             yield
         finally:
             self._open = True
+            self.touch()
 
     def _deadline(self) -> float:
         return min(self._touched + self._idle, self._last)
 
     def _look(self) -> None:
         now, deadline = self._loop.time(), self._deadline()
-        if now < deadline:
-            self._timer = self._loop.call_at(deadline, self._look)
+        if now >= self._last:
+            self.end("total")
+        elif now >= deadline and self._open:
+            self.end("idle")
         else:
-            self.end("total" if now >= self._last else "idle")
+            due = deadline if now < deadline else now + self._idle  # silence is ours while a step finishes
+            self._timer = self._loop.call_at(due, self._look)

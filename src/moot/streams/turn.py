@@ -60,8 +60,9 @@ async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, em
         with stop.watched(guard.end):
             async for chunks in stream:
                 events = listener.take(chunks)
-                if events:
+                if listener.progressed:
                     guard.touch()
+                if events:
                     with guard.undisturbed():  # what was heard is told, whole
                         await emit(events)
                 if guard.ending or listener.over:
@@ -90,10 +91,12 @@ class Listener:
         self._usage: Usage | None = None
         self._finish: Finish | None = None
         self._fault: Fault | None = None
+        self.progressed = False  # whether the last batch had content, shown or not
         self.over = False
 
     def take(self, chunks: list[Chunk]) -> list[Event]:
         events: list[Event] = []
+        before = self._characters
         for kind, run in groupby(chunks, type):
             if kind is Text:
                 text = self._clean("".join([chunk.text for chunk in run if isinstance(chunk, Text)]))
@@ -101,7 +104,8 @@ class Listener:
             else:
                 for chunk in run:
                     events += self._note(chunk)
-        if events and self._first is None:
+        self.progressed = bool(events) or self._characters > before
+        if self.progressed and self._first is None:
             self._first = self._clock() - self._started
         return events
 

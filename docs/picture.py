@@ -1,0 +1,77 @@
+"""Makes docs/ask.svg: a real run of scripted models in the live view, caught in the middle.
+
+Run it with: uv run python docs/picture.py
+"""
+
+import asyncio
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from moot.channels.live import Live
+from moot.engine.inline import Lane, ask
+from moot.engine.log import RunLog
+from moot.engine.speaker import Speaker
+from moot.model.events import Event
+from moot.model.participants import Participant
+from moot.model.requests import ModelRequest, user
+from moot.providers.keys import KeyRing
+from moot.providers.registry import Resolved
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import Script, Scripts
+from moot.streams.stop import Stop
+
+QUESTION = "Should a small team rewrite its web server in Rust?"
+SECONDS = 2.2
+SCRIPTS = {
+    "optimist": Script(
+        answer="Yes, if the team wants to. Memory errors go away as a class, the compiler reviews every "
+        "change, and a server that idles at twenty megabytes is a pleasant thing to own. The price is paid "
+        "once, at the start; the calm is paid out every day after that. Begin with the one service that hurts.",
+        pace=0.08,
+    ),
+    "sceptic": Script(
+        answer="No. What did users ask for last month? A rewrite answers none of it. Profile first: most slow "
+        "servers wait for a database, and a query waits just as long in Rust. If one hot loop is left after "
+        "that, rewrite the loop and keep the server.",
+        thoughts="What problem is this the answer to?",
+        pace=0.11,
+    ),
+    "unplugged": Script(fault="forbidden"),
+}
+
+
+async def picture() -> str:
+    console = Console(record=True, file=io.StringIO(), width=116, height=19, force_terminal=True)
+    live = Live(console)
+
+    def read(events: Sequence[Event]) -> None:
+        live.follow(events)
+
+    provider = ScriptedProvider(Scripts(SCRIPTS))
+    names = {"Alpha": "optimist", "Beta": "sceptic", "Gamma": "unplugged"}
+    lanes = [
+        Lane(
+            Participant(name.lower(), name, f"scripted/{script}"),
+            (Resolved(f"scripted/{script}", provider, script, KeyRing(())),),
+        )
+        for name, script in names.items()
+    ]
+    stop = Stop()
+    request = ModelRequest(model="", messages=(user(QUESTION),))
+    running = asyncio.create_task(ask(lanes, request, RunLog(read), Speaker(), stop))
+    await asyncio.sleep(SECONDS)
+    console.print(Text(f'$ moot ask "{QUESTION}" -m … -m … -m …'))
+    console.print(live.view())
+    stop.request()
+    await running
+    svg = console.export_svg(title="moot ask")
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # nothing is fetched from anywhere
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("ask.svg").write_text(asyncio.run(picture()))

@@ -1,0 +1,72 @@
+import asyncio
+
+from inline_snapshot import snapshot
+
+from moot.providers.scripts import BUILT_IN
+from tests.cli.process import NOBODY, Moot
+from tests.taking import KEY, LabServer
+
+
+def findings(printed: str) -> dict[str, tuple[str, str]]:
+    """Read the mark and the words of each provider."""
+    lines = [line.split(maxsplit=2) for line in printed.split("\n\n", maxsplit=1)[0].splitlines()]
+    return {provider: (mark, words) for mark, provider, words in lines}
+
+
+def test_on_a_machine_without_keys_it_says_what_to_set(moot: Moot) -> None:
+    done = moot("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.replace(f" {len(BUILT_IN)} scripts", " N scripts") == snapshot("""\
+· anthropic   No key for anthropic: set ANTHROPIC_API_KEY.
+· openai      No key for openai: set OPENAI_API_KEY.
+· google      No key for google: set GEMINI_API_KEY.
+· openrouter  No key for openrouter: set OPENROUTER_API_KEY.
+· groq        No key for groq: set GROQ_API_KEY.
+· deepseek    No key for deepseek: set DEEPSEEK_API_KEY.
+· mistral     No key for mistral: set MISTRAL_API_KEY.
+· ollama      Not running at http://127.0.0.1:1/v1.
+· lmstudio    Not running at http://127.0.0.1:1/v1.
+· llamacpp    Not running at http://127.0.0.1:1/v1.
+· vllm        Not running at http://127.0.0.1:1/v1.
+✓ local       Works, runs in this process: a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do.
+✓ scripted    Works: N scripts for demonstrations and tests, no real model.
+
+For a real model, set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM.
+Without any: moot ask "Say hello"
+""")
+
+
+async def test_a_server_on_this_machine_works_and_is_advised(moot: Moot, lab: LabServer) -> None:
+    done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{lab.url}/v1")
+    assert done.returncode == 0
+    assert findings(done.stdout)["ollama"] == ("✓", f"Works: {len(BUILT_IN)} models (echo, slow, steady, …).")
+    assert findings(done.stdout)["vllm"] == ("·", f"Not running at {NOBODY}.")
+    assert done.stdout.endswith(
+        'Try: moot ask "Say hello" -m ollama/MODEL   (`moot models ollama` lists them)\n'
+    )
+
+
+async def test_a_server_without_models_is_told(moot: Moot, lab: LabServer) -> None:
+    lab.lab.scripts.named.clear()
+    done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{lab.url}/v1")
+    assert findings(done.stdout)["ollama"] == ("✓", "Works, but has no model yet.")
+
+
+async def test_what_does_not_work_is_told_with_its_cause(moot: Moot, lab: LabServer) -> None:
+    moot.write(
+        "moot.toml",
+        f'[providers.away]\napi = "openai"\nbase_url = "{NOBODY}"\n'
+        f'[providers.lost]\napi = "openai"\nbase_url = "{lab.url}/nowhere"\nkey_env = "LOST_API_KEY"\n'
+        "[providers.vague]\n"
+        f'[providers.openai]\nbase_url = "{lab.url}/v1"\n',
+    )
+    done = await asyncio.to_thread(moot, "doctor", OPENAI_API_KEY=KEY, LOST_API_KEY=KEY)
+    found = findings(done.stdout)
+    assert done.returncode == 1
+    assert found["away"] == ("✗", "away cannot be reached: is it running?")
+    assert found["lost"][0] == "✗"
+    assert "HTTP 404" in found["lost"][1]
+    assert found["vague"] == ("✗", '[providers.vague] needs api = "openai", "anthropic" or "google".')
+    assert found["openai"][0] == "·"
+    assert "its base_url was changed" in found["openai"][1]
+    assert KEY not in done.stdout + done.stderr

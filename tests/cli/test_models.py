@@ -1,0 +1,60 @@
+import asyncio
+
+from moot.providers.scripts import BUILT_IN
+from tests.cli.process import NOBODY, Moot, complaint
+from tests.taking import KEY, LabServer
+
+SCRIPTED = sorted(f"scripted/{name}" for name in BUILT_IN)
+
+
+def test_without_keys_there_are_the_embedded_model_and_the_scripts(moot: Moot) -> None:
+    done = moot("models")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["local/smollm2", *SCRIPTED]
+
+
+def test_the_models_of_one_provider(moot: Moot) -> None:
+    assert moot("models", "scripted").stdout.splitlines() == SCRIPTED
+
+
+async def test_a_server_on_this_machine_is_found(moot: Moot, lab: LabServer) -> None:
+    done = await asyncio.to_thread(moot, "models", OLLAMA_BASE_URL=f"{lab.url}/v1")
+    assert done.returncode == 0
+    assert [line for line in done.stdout.splitlines() if line.startswith("ollama/")] == [
+        name.replace("scripted", "ollama") for name in SCRIPTED
+    ]
+
+
+async def test_every_wire_format_can_list_its_models(moot: Moot, lab: LabServer) -> None:
+    table = '[providers.{0}]\napi = "{0}"\nbase_url = "{1}"\nkey_env = "LAB_API_KEY"\n'
+    wires = {"openai": "v1", "anthropic": "v1", "google": "v1beta"}
+    moot.write("moot.toml", "".join(table.format(api, f"{lab.url}/{path}") for api, path in wires.items()))
+    done = await asyncio.to_thread(moot, "models", LAB_API_KEY=KEY)
+    assert {"openai/echo", "anthropic/echo", "google/echo"} <= set(done.stdout.splitlines())
+
+
+def test_a_provider_that_lacks_a_key_says_which(moot: Moot) -> None:
+    done = moot("models", "openai")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("moot: No key for openai: set OPENAI_API_KEY.\n")
+
+
+def test_a_provider_that_was_asked_for_and_is_silent_is_told(moot: Moot) -> None:
+    done = moot("models", "ollama")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "moot: ollama cannot be reached: is it running?\n" in done.stderr
+
+
+def test_one_silent_provider_does_not_hide_the_others(moot: Moot) -> None:
+    moot.write(
+        "moot.toml", f'[providers.mine]\napi = "openai"\nbase_url = "{NOBODY}"\nkey_env = "MINE_API_KEY"'
+    )
+    done = moot("models", MINE_API_KEY=KEY)
+    assert done.returncode == 0
+    assert "scripted/echo" in done.stdout
+    assert done.stderr == "moot: mine cannot be reached: is it running?\n"
+
+
+def test_a_provider_that_does_not_exist_is_a_slip(moot: Moot) -> None:
+    said = complaint(moot("models", "parrot"))
+    assert said.startswith("There is no provider 'parrot'. Providers are: anthropic, openai")

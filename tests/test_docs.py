@@ -1,0 +1,95 @@
+"""Every example in the documentation is run, and says what the documentation says that it says."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from moot.cli.settings import Settings
+from moot.providers.scripts import FAULTS, load
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>\w+)\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#]+)")
+
+
+class Block(NamedTuple):
+    page: str
+    kind: str
+    text: str
+
+
+BLOCKS = [Block(page.name, m["kind"], m["text"]) for page in PAGES for m in BLOCK.finditer(page.read_text())]
+
+
+def blocks(kind: str) -> list[Block]:
+    return [block for block in BLOCKS if block.kind == kind]
+
+
+def place(block: Block) -> str:
+    return f"{block.page}: {block.text.splitlines()[0][:60]}"
+
+
+def run(command: list[str], folder: Path) -> str:
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(folder),
+        "COLUMNS": "110",
+    }
+    done = subprocess.run(  # noqa: S603 - our own examples
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=place)
+def test_console_examples(block: Block, tmp_path: Path) -> None:
+    for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, expected = example.partition("\n")
+        assert run(["bash", "-c", command], tmp_path) == expected
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=place)
+def test_python_examples(block: Block, tmp_path: Path) -> None:
+    output = run([sys.executable, "-c", block.text], tmp_path)
+    assert "Traceback" not in output
+    assert output
+
+
+@pytest.mark.parametrize("block", blocks("toml"), ids=place)
+def test_settings_and_scripts_are_right(block: Block, tmp_path: Path) -> None:
+    if "[providers." in block.text:
+        msgspec.convert(tomllib.loads(block.text), Settings)
+    else:
+        (tmp_path / "script.toml").write_text(block.text)
+        load(tmp_path / "script.toml")
+
+
+def test_there_are_examples_of_each_kind() -> None:
+    assert {"console", "python", "toml", "sh"} <= {block.kind for block in BLOCKS}
+
+
+def test_every_fault_is_in_the_catalogue() -> None:
+    page = (ROOT / "docs" / "faults.md").read_text()
+    assert set(FAULTS) == set(re.findall(r"`([a-z_]+)`", page.partition("## The lab")[0]))
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for match in LINK.finditer(page.read_text()):
+        assert (page.parent / match["target"]).exists(), match["target"]

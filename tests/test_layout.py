@@ -1,0 +1,62 @@
+"""What is true of the repository as a whole."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import moot
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "moot"
+MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+LOCKS = ("uv.lock", "package-lock.json")
+
+
+def tracked(*names: str) -> list[Path]:
+    """Return the files of these names that belong to the repository, wherever they lie."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout")
+    listed = subprocess.run(  # noqa: S603 - git, with arguments of our own
+        [git, "ls-files", "-z", "--", *(f":(glob)**/{name}" for name in names)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_there_are_modules() -> None:
+    assert Path("model/events.py") in MODULES
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_every_module_has_a_test_file_of_its_name(module: Path) -> None:
+    test = ROOT / "tests" / module.parent / f"test_{module.name}"
+    assert test.is_file(), f"src/moot/{module} has no {test.relative_to(ROOT)}"
+
+
+def test_tracked_files_are_found_by_name() -> None:
+    assert tracked("pyproject.toml") == [ROOT / "pyproject.toml"]
+
+
+def test_no_lock_file_names_a_registry() -> None:
+    for lock in tracked(*LOCKS):
+        hosts = set(re.findall(r"https?://[^/\"\s]+", lock.read_text("utf-8")))
+        assert hosts == set(), f"{lock.relative_to(ROOT)} names {hosts}"
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert moot.__version__ == project["version"]
+
+
+def test_the_changelog_tells_of_this_version() -> None:
+    headings = re.findall(r"^## .*$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert any(moot.__version__ in heading for heading in headings)
