@@ -25,6 +25,7 @@ class Figures(Struct, frozen=True):
     contender: str
     streams: int
     chunks_a_second: float
+    chunks_an_event: float
     core_percent: float
     chunk_us: float
     late_p50_ms: float
@@ -39,11 +40,13 @@ class Lateness:
         self.clear()
 
     def clear(self) -> None:
+        self.events = 0
         self.chunks = 0
         self._marks = [0] * (int(LATEST / STEP) + 1)
 
     def hear(self, text: str) -> None:
         now = time.monotonic()
+        self.events += 1
         for sent in text.split():
             self.chunks += 1
             self._marks[min(int((now - float(sent)) / STEP), len(self._marks) - 1)] += 1
@@ -85,12 +88,13 @@ async def measure(contender: str, address: str, streams: int, seconds: float) ->
             began, cpu = time.monotonic(), time.process_time()
             await asyncio.sleep(seconds)
             cpu, took = time.process_time() - cpu, time.monotonic() - began
-            after, chunks = _resident(), late.chunks
+            after, chunks, events = _resident(), late.chunks, late.events
             p50, p99 = late.percentile(0.5), late.percentile(0.99)
     return Figures(
         contender=contender,
         streams=streams,
         chunks_a_second=chunks / took,
+        chunks_an_event=chunks / events,
         core_percent=100 * cpu / took,
         chunk_us=1e6 * cpu / chunks,
         late_p50_ms=1e3 * p50,

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 import uvloop
 from msgspec import Struct
@@ -22,8 +23,7 @@ from bench.contenders import BARE, LITELLM, MOOT, OPENAI_SDK, Ask, installed, ve
 from bench.frames import answer
 from bench.report import Report, Row
 
-Asks = dict[str, Ask]
-Measure = Callable[[Ask], Awaitable[tuple[float, float]]]
+T = TypeVar("T")
 
 
 class Size(Struct, frozen=True):
@@ -42,6 +42,11 @@ LONGEST = 300.0  # seconds, after which something hangs
 QUICK = Size(2, 100, 500, 5, {BARE: 100, MOOT: 100}, 2.0)
 
 
+class Cost(Struct, frozen=True):
+    chunk_us: float
+    chunks_an_event: float
+
+
 class First:
     """When the first text was heard."""
 
@@ -58,51 +63,53 @@ async def measure(address: str, size: Size) -> list[Row]:
             await ask("burst-50", len)
         gc.collect()
         gc.freeze()  # an SDK's many objects shall not slow down whoever is measured beside it
-        paced = await _rounds(asks, size.rounds, lambda ask: _cpu(ask, "paced", size.paced))
-        burst = await _rounds(asks, size.rounds, lambda ask: _cpu(ask, "burst", size.burst))
-        first = await _rounds(asks, size.rounds, lambda ask: _first(ask, size.firsts))
+        paced = await _rounds(asks, size.rounds, lambda ask: _cost(ask, "paced", size.paced))
+        burst = await _rounds(asks, size.rounds, lambda ask: _cost(ask, "burst", size.burst))
+        first = await _rounds(asks, size.rounds, lambda ask: _first_ms(ask, size.firsts))
     return [
         Row(
             contender=name,
-            paced_us=paced[name][0],
-            paced_chunks_an_event=paced[name][1],
-            burst_us=burst[name][0],
-            burst_chunks_an_event=burst[name][1],
-            first_ms=first[name][0],
+            paced_us=median(cost.chunk_us for cost in paced[name]),
+            paced_chunks_an_event=median(cost.chunks_an_event for cost in paced[name]),
+            burst_us=median(cost.chunk_us for cost in burst[name]),
+            burst_chunks_an_event=median(cost.chunks_an_event for cost in burst[name]),
+            first_ms=median(first[name]),
         )
         for name in asks
     ]
 
 
-async def _rounds(asks: Asks, rounds: int, measure: Measure) -> dict[str, tuple[float, float]]:
-    """Let the contenders take turns, each round the other way round, and return medians."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in asks}
+async def _rounds(
+    asks: dict[str, Ask], rounds: int, measure: Callable[[Ask], Awaitable[T]]
+) -> dict[str, list[T]]:
+    """Let the contenders take turns, every other round the other way round."""
+    found: dict[str, list[T]] = {name: [] for name in asks}
     for number in range(rounds):
         for name in list(asks)[:: -1 if number % 2 else 1]:
             found[name].append(await measure(asks[name]))
             await asyncio.sleep(0.05)  # what a contender leaves for later is not its neighbour's
-    return {name: (median(m[0] for m in all_), median(m[1] for m in all_)) for name, all_ in found.items()}
+    return found
 
 
-async def _cpu(ask: Ask, pace: str, chunks: int) -> tuple[float, float]:
-    """Return microseconds of CPU a chunk, of the whole request, and chunks an event."""
+async def _cost(ask: Ask, pace: str, chunks: int) -> Cost:
+    """Measure the CPU time of a whole request; its beginning and end are spread over the chunks."""
     heard: list[str] = []
     began = time.process_time()
     await ask(f"{pace}-{chunks}", heard.append)
     spent = time.process_time() - began
     assert "".join(heard) == answer(chunks), "the answer arrived whole"
-    return 1e6 * spent / chunks, chunks / len(heard)
+    return Cost(1e6 * spent / chunks, chunks / len(heard))
 
 
-async def _first(ask: Ask, asked: int) -> tuple[float, float]:
-    """Return milliseconds from asking to the first text, and how often it was asked."""
+async def _first_ms(ask: Ask, asked: int) -> float:
+    """Return milliseconds from asking to the first text."""
     waits: list[float] = []
     for _ in range(asked):
         first = First()
         began = time.perf_counter()
         await ask("paced-3", first.hear)
         waits.append(first.at - began)
-    return 1e3 * median(waits), asked
+    return 1e3 * median(waits)
 
 
 def main() -> None:

@@ -75,7 +75,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def show(report: Report) -> None:
-    console = Console(width=100, highlight=False)
+    console = Console(width=110, highlight=False)
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     console.print(f"{report.machine}\n{versions}\n")
     for table in (_rows(report.rows), _goals(report.goals), _crowd(report.crowd)):
@@ -113,14 +113,15 @@ def _goals(found: list[Goal]) -> Table:
 def _crowd(found: list[Figures]) -> Table:
     table = _table(
         f"Live streams at once, {RATE} chunks a second each",
-        *("contender", "streams", "chunks/s", "core %", "µs a chunk"),
-        *("late p50, ms", "late p99, ms", "KB a stream"),
+        *("contender", "streams", "chunks/s", "an event", "core %", "µs a chunk"),
+        *("late p50, ms", "p99, ms", "KB a stream"),
     )
     for figures in found:
         table.add_row(
             figures.contender,
             f"{figures.streams}",
             f"{figures.chunks_a_second:,.0f}",
+            f"{figures.chunks_an_event:.2f}",
             f"{figures.core_percent:.0f}",
             f"{figures.chunk_us:.1f}",
             f"{figures.late_p50_ms:.1f}",

@@ -52,9 +52,6 @@ def test_version(moot: Moot) -> None:
         (("aks", "hi"), "aks"),
         (("ask", "hi", "--modle", "scripted/echo"), "--modle"),
         (("ask", "hi", "--temperature", "3"), "--temperature"),
-        (("ask", "hi", "--max-tokens", "0"), "--max-tokens"),
-        (("ask", "hi", "--thinking", "hard"), "--thinking"),
-        (("lab", "serve", "--port", "70000"), "--port"),
     ],
 )
 def test_a_slip_in_the_options_is_named(moot: Moot, arguments: tuple[str, ...], named: str) -> None:

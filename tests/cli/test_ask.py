@@ -57,6 +57,12 @@ class TestOneModel:
         done = moot("ask", "-m", "scripted/echo", stdin="What is a moot?")
         assert (done.returncode, done.stdout) == (0, "What is a moot?\n")
 
+    async def test_a_question_in_another_encoding_can_be_sent(self, moot: Moot, lab: LabServer) -> None:
+        moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{lab.url}/v1"')
+        latin = os.fsdecode("Grüße".encode("latin-1"))
+        done = await asyncio.to_thread(moot, "ask", latin, "-m", "lab/echo")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "Gr\ufffd\ufffde\n", "")
+
     def test_a_file_goes_along(self, moot: Moot) -> None:
         notes = moot.write("folder/notes.txt", "Everyone sees everyone.\n")
         done = moot("ask", "Who sees whom?", "-f", str(notes), "-m", "scripted/echo")
@@ -165,6 +171,15 @@ class TestWhatCannotBeAsked:
             "leave the file out or choose another model."
         )
 
+    def test_what_is_piped_in_must_be_text(self, moot: Moot) -> None:
+        (moot.folder / "cat.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+        with (moot.folder / "cat.png").open("rb") as picture:
+            process = moot.running("ask", "hi", "-m", "scripted/echo", stdin=picture.fileno())
+            with process as running:
+                out, err = running.communicate(timeout=SECONDS)
+        assert (running.returncode, out) == (2, b"")
+        assert err == b"moot: Standard input is not text: attach images and PDF with --file.\n"
+
     def test_a_provider_without_an_api_is_refused(self, moot: Moot) -> None:
         moot.write("moot.toml", "[providers.mine]\n")
         assert complaint(moot("ask", "hi", "-m", "mine/x")).startswith("[providers.mine] needs api = ")
@@ -222,13 +237,14 @@ A table
 @pytest.mark.parametrize(
     "options",
     [
-        ("-m", "scripted/steady"),
-        ("-m", "scripted/echo", "-m", "scripted/steady"),
-        ("-m", "scripted/steady", "--json"),
+        ("-m", "scripted/endless"),
+        ("-m", "scripted/echo", "-m", "scripted/endless"),
+        ("-m", "scripted/endless", "--json"),
     ],
     ids=["one", "several", "json"],
 )
 def test_a_reader_may_leave(moot: Moot, options: tuple[str, ...]) -> None:
+    """There is far more to write than a pipe holds, so the writer is still at it when the reader has gone."""
     with moot.running("ask", "hi", *options) as process:
         assert process.stdout
         assert process.stderr
@@ -263,8 +279,8 @@ class TestDefaultModel:
         done = moot("ask", "Say hello", "--max-tokens", "8")
         assert done.returncode == 0
         assert done.stdout.strip()
-        assert done.stderr.startswith("moot: asking local/smollm2, a tiny demonstration model")
-        assert done.stderr.count("demonstration") == 1
+        assert done.stderr.startswith("moot: asking local/smollm2, ")
+        assert done.stderr.count("a tiny demonstration model") == 1
 
     def test_that_of_the_settings_is_asked_without_a_word(self, moot: Moot) -> None:
         moot.write("moot.toml", 'model = "scripted/echo"')

@@ -88,12 +88,6 @@ def test_an_empty_variable_says_nothing(folders: Folders) -> None:
     assert load(None, {"MOOT_MODEL": "", "MOOT_GGUF": ""}) == Settings(model="here/model")
 
 
-def test_a_model_is_followed_by_its_fallbacks() -> None:
-    settings = Settings(fallback={"a/b": ("c/d", "e/f")})
-    assert settings.chain("a/b") == ("a/b", "c/d", "e/f")
-    assert settings.chain("c/d") == ("c/d",)
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -135,11 +129,14 @@ def test_bad_settings_are_one_line_to_the_user(moot: Moot, text: str) -> None:
 
 
 def test_the_settings_of_a_command_are_those_of_all_three_places(moot: Moot) -> None:
-    """The named file chooses the model, this folder its script, and the user's folder whom to ask instead."""
+    """The named file chooses the model, this folder its script, and the user's folder whom to ask instead.
+
+    Of those to ask instead, one lacks its key here and is passed over.
+    """
     moot.write("elsewhere/named.toml", 'model = "scripted/one"')
     moot.write("moot.toml", 'model = "scripted/never"\n[providers.scripted]\nscript = "talk/scripts.toml"')
     moot.write("talk/scripts.toml", '[one]\nfault = "unauthorized"\n[two]\nanswer = "Two."')
-    moot.write("home/.config/moot/moot.toml", '[fallback]\n"scripted/one" = ["scripted/two"]')
+    moot.write("home/.config/moot/moot.toml", '[fallback]\n"scripted/one" = ["openai/gpt-5", "scripted/two"]')
     done = moot("ask", "hi", "--config", "elsewhere/named.toml")
     assert (done.returncode, done.stdout) == (0, "Two.\n")
     assert "scripted/two is asked instead of scripted/one." in done.stderr

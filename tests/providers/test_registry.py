@@ -97,7 +97,10 @@ def test_a_model_file_of_one_s_own_is_one_setting() -> None:
     mine = registry(local=ProviderConfig(gguf="/models/tiny-q4.gguf"))
     provider = mine.provider("local")
     assert isinstance(provider, LocalProvider)
-    assert provider.model == mine.embedded_model() == "tiny-q4"
+    assert provider.model == "tiny-q4"
+    assert mine.embedded_model() == "local/tiny-q4"
+    assert mine.demo_model() is None
+    assert registry().demo_model() == registry().embedded_model() == "local/smollm2"
 
 
 def test_what_runs_here_needs_no_key() -> None:

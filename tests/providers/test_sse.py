@@ -46,6 +46,7 @@ def test_the_end_gives_up_what_has_no_blank_line() -> None:
         [b"data: "] + [b"x"] * 200,
         [b"data: xxxxxxxxx\n"] * 20,
         [b": " + b"x" * 200],
+        [b"data:\n"] * 50,
     ],
 )
 def test_an_event_may_not_grow_without_end(pieces: list[bytes]) -> None:

@@ -91,6 +91,8 @@ def _request(options: Options, piped: str, files: Sequence[File]) -> ModelReques
 
 async def _lanes(options: Options, chosen: Settings, registry: Registry) -> list[Lane]:
     models = options.models or (await _default_model(chosen, registry),)
+    if registry.demo_model() in models:
+        sys.stderr.write(f"moot: {registry.demo_model()} is {DEMO_NOTE}.\n")
     return [
         Lane(who, (registry.resolve(who.model), *_fallbacks(chosen.fallback.get(who.model, ()), registry)))
         for who in seat(models)
@@ -116,14 +118,12 @@ async def _default_model(chosen: Settings, registry: Registry) -> str:
     for server in await local_servers(registry):
         if server.models:
             return _told(f"{server.provider}/{server.models[0]}", "found on this machine")
-    embedded = f"local/{registry.embedded_model()}"
     try:
-        registry.resolve(embedded)
+        return _told(registry.resolve(registry.embedded_model()).name, "because nothing else is there")
     except Unavailable as error:
         raise MissingKey(
             f"There is no model to ask. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama. {error}"
         ) from error
-    return _told(embedded, DEMO_NOTE)
 
 
 def _told(model: str, why: str) -> str:

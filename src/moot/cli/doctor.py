@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from moot.cli import loop, settings
-from moot.model.errors import MootError
+from moot.model.errors import MootError, Unavailable
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
 
@@ -48,6 +48,8 @@ async def examine(registry: Registry, name: str) -> Finding:
             found = await registry.provider(name).models(key.secret if key else None)
     except TimeoutError:
         return Finding(name, "broken", f"Did not answer within {SECONDS:g} s.")
+    except Unavailable as error:
+        return Finding(name, "idle", str(error))
     except MootError as error:
         if registry.on_this_machine(name) and key is None:
             return Finding(name, "idle", f"Not running at {registry.base_url(name)}.")
@@ -57,8 +59,7 @@ async def examine(registry: Registry, name: str) -> Finding:
 
 def _works(registry: Registry, name: str, models: list[str]) -> str:
     if name == "local":
-        note = f": {DEMO_NOTE}" if models == [registry.embedded_model()] else ""
-        return f"Works, runs in this process{note}."
+        return f"Works, runs in this process: {DEMO_NOTE if registry.demo_model() else models[0]}."
     if name == "scripted":
         return f"Works: {len(models)} scripts for demonstrations and tests, no real model."
     some = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
@@ -69,7 +70,6 @@ def _advice(findings: list[Finding]) -> str:
     ready = [f.provider for f in findings if f.state == "works" and f.provider not in {"local", "scripted"}]
     if ready:
         return f'Try: moot ask "Say hello" -m {ready[0]}/MODEL   (`moot models {ready[0]}` lists them)'
-    return (
-        "For a real model, set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM.\n"
-        'Without any: moot ask "Say hello"'
-    )
+    real = "For a real model, set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM."
+    embedded = any(f.provider == "local" and f.state == "works" for f in findings)
+    return f'{real}\nWithout any: moot ask "Say hello"' if embedded else real

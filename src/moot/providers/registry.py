@@ -147,7 +147,11 @@ class Registry:
 
     def embedded_model(self) -> str:
         gguf = self._configs.get("local", ProviderConfig()).gguf
-        return Path(gguf).stem if gguf else DEMO
+        return f"local/{Path(gguf).stem if gguf else DEMO}"
+
+    def demo_model(self) -> str | None:
+        """Name the embedded model where it is the tiny one, which users are told about."""
+        return None if self._configs.get("local", ProviderConfig()).gguf else f"local/{DEMO}"
 
     def on_this_machine(self, name: str) -> bool:
         """Tell servers that need no key, and so are worth a look on their usual port."""
