@@ -6,6 +6,7 @@ from rich.console import Console
 
 from moot.channels.live import Live
 from moot.model.events import Event, RunEnded
+from moot.model.faults import fault
 from tests.channels.dialogue import BROKE, HOSTILE, REJECTED, begins, ends, notice, says, sits_down, thinks
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -122,3 +123,28 @@ def test_the_cursor_is_there_again_afterwards() -> None:
 
 def test_a_run_that_never_began_shows_nothing() -> None:
     assert screen() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("use the <head> tag", "<head>"), ("List<String> x", "<String>"), ("<div>\nhello\n</div>", "hello")],
+)
+def test_nothing_of_an_answer_is_taken_for_markup(text: str, kept: str) -> None:
+    assert kept in shown(sits_down("a/one", "b/two"), ends("alpha", text))
+
+
+def test_lines_stay_lines() -> None:
+    assert "red Violets" not in shown(
+        sits_down("a/one", "b/two"), ends("alpha", "Roses are red\nViolets are blue")
+    )
+
+
+def test_a_run_that_was_cut_short_leaves_what_came() -> None:
+    text = shown(sits_down("a/one", "b/two"), begins("alpha"), says("alpha", "Rou"))
+    assert "Rou" in text[text.rindex("Alpha") :]
+
+
+def test_a_screen_is_not_steered_by_an_error_either() -> None:
+    steering = fault("api_error", "x failed: \x1b]0;title\x07.")
+    events = (sits_down("a/one", "b/two"), notice("\x1b]0;t", "alpha"))
+    assert "\x1b]" not in screen(*events, ends("alpha", status="failed", trouble=steering))

@@ -24,6 +24,7 @@ from moot.channels.terminal import (
 )
 from moot.model.chunks import Usage
 from moot.model.events import Event, RunEnded, TurnEnded
+from moot.model.faults import fault
 from moot.model.participants import seat
 from tests.channels.dialogue import (
     BROKE,
@@ -279,3 +280,31 @@ def test_usage_is_one_line_a_turn() -> None:
             "e/five: 10 in, 20 out, $120, first token 0.50 s, 2.00 s in all",
         ]
     )
+
+
+def test_estimates_and_tiny_costs_are_called_so() -> None:
+    (estimated,) = usage_lines([ends("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))])
+    (tiny,) = usage_lines([ends("alpha", cost=4e-7)])
+    assert "about $0.1" in estimated
+    assert "less than $0.000001" in tiny
+
+
+def test_errors_and_notices_do_not_steer_a_screen_either() -> None:
+    steering = fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
+    out, err = Screen(), Screen()
+    Solo(out, err)([notice("\x1b[2J", "alpha"), ends("alpha", status="failed", trouble=steering)])
+    Plain(out, err)([sits_down("a/one", "b/two"), notice("\x1b[2J", "alpha")])
+    assert "\x1b" not in out.getvalue() + err.getvalue()
+
+
+def test_a_notice_about_nobody_names_nobody() -> None:
+    assert together(sits_down("a/one", "b/two"), notice("Late."))[1] == "moot: Late.\n"
+
+
+def test_a_run_that_was_cut_short_leaves_the_answers_that_were_complete() -> None:
+    out = StringIO()
+    reader = Plain(out, StringIO())
+    reader([sits_down("a/one", "b/two"), ends("beta", "Done.")])
+    assert out.getvalue() == ""
+    reader.close()
+    assert "Done." in out.getvalue()

@@ -4,6 +4,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,6 +92,16 @@ def heard_out(file: int) -> str:
             return came.decode()
         came += piece
     raise AssertionError(f"no end came, only {came!r}")
+
+
+def idle(pid: int) -> None:
+    """Wait until a process has nothing to do but to wait for us."""
+    used, quiet = "", 0
+    while quiet < 5:
+        now = Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[0]
+        quiet = quiet + 1 if now == used else 0
+        used = now
+        time.sleep(0.05)
 
 
 def complaint(finished: Finished) -> str:

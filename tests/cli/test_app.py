@@ -1,10 +1,11 @@
+import os
 import subprocess
 import sys
 
 import pytest
 
 from moot import __version__
-from tests.cli.process import Moot
+from tests.cli.process import SCRIPT, SECONDS, Moot
 
 HEAVY = ("aiohttp", "rich.live", "genai_prices", "xllamacpp", "uvloop")
 HELP = "import sys; sys.argv = ['moot', '--help']; from moot.cli.app import app; app(standalone_mode=False)"
@@ -31,7 +32,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
 def test_help_names_every_command(moot: Moot) -> None:
     done = moot("--help")
     assert done.returncode == 0
-    for command in ("ask", "models", "doctor", "lab", "version"):
+    for command in ("ask", "models", "doctor", "lab", "--version"):
         assert f"  {command}  " in done.stdout
 
 
@@ -42,7 +43,7 @@ def test_without_a_command_there_is_help(moot: Moot) -> None:
 
 
 def test_version(moot: Moot) -> None:
-    done = moot("version")
+    done = moot("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
 
 
@@ -59,3 +60,33 @@ def test_a_slip_in_the_options_is_named(moot: Moot, arguments: tuple[str, ...], 
     assert done.returncode == 2
     assert named in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("models",), ("lab", "list"), ("ask", "hi", "-m", "scripted/echo")])
+def test_a_reader_who_is_gone_is_no_error_of_ours(moot: Moot, arguments: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with moot.running(*arguments, stdout=write) as process:
+        os.close(write)
+        process.wait(timeout=SECONDS)
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_closed_descriptors_do_not_matter(moot: Moot, closed: str) -> None:
+    done = subprocess.run(  # noqa: S603 - our own script
+        ["/bin/bash", "-c", f"{SCRIPT} ask hi -m scripted/echo {closed}"],
+        env=moot.environment,
+        cwd=moot.folder,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_output_in_another_encoding_is_still_output(moot: Moot) -> None:
+    done = moot("lab", "list", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")

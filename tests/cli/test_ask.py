@@ -13,7 +13,7 @@ from inline_snapshot import snapshot
 
 from moot.model.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
 from moot.providers.scripts import SAMPLE, Script
-from tests.cli.process import SECONDS, Moot, complaint, heard, heard_out
+from tests.cli.process import SECONDS, Moot, complaint, heard, heard_out, idle
 from tests.taking import KEY, LabServer
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -348,3 +348,51 @@ class TestKeys:
         assert sorted(call.key for call in lab.lab.calls) == [KEY, KEY]
         assert "It came from MINE_API_KEY." in done.stdout
         assert KEY not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("-m", "scripted/echo")])
+def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: Moot, more: tuple[str, ...]) -> None:
+    with moot.running("ask", "hi", "-m", "scripted/steady", *more, PYTHONUNBUFFERED="1") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        os.read(process.stdout.fileno(), 5)
+        process.stdout.close()
+        process.wait(timeout=SECONDS)
+        assert process.stderr.read() == b""
+
+
+def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: Moot) -> None:
+    read, write = os.pipe()
+    try:
+        with moot.running("ask", "hi", "-m", "scripted/echo", stdin=read) as process:
+            idle(process.pid)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=SECONDS) == 130
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+def test_a_file_without_end_is_refused(moot: Moot) -> None:
+    assert "larger than" in complaint(moot("ask", "hi", "-m", "scripted/echo", "-f", "/dev/zero"))
+
+
+def test_a_tool_that_nobody_runs_is_told(moot: Moot) -> None:
+    assert "look_up" in moot("ask", "hi", "-m", "scripted/tool").stderr
+
+
+async def test_a_model_the_server_does_not_know_is_not_a_matter_of_content(
+    moot: Moot, lab: LabServer
+) -> None:
+    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{lab.url}/v1"')
+    done = await asyncio.to_thread(moot, "ask", "hi", "-m", "lab/nope")
+    assert "nope" in done.stderr
+    assert "content rules" not in done.stderr
+
+
+async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(moot: Moot, lab: LabServer) -> None:
+    mine = '[providers.work]\napi = "openai"\nbase_url = "https://work.example/v1"\nkey_env = "WORK_KEY"'
+    moot.write("home/.config/moot/moot.toml", mine)
+    moot.write("moot.toml", f'[providers.work]\nbase_url = "{lab.url}/v1"')
+    await asyncio.to_thread(moot, "ask", "hi", "-m", "work/echo", WORK_KEY=KEY)
+    assert KEY not in [call.key for call in lab.lab.calls]

@@ -54,7 +54,7 @@ class TestServe:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             said = complaint(moot("lab", "serve", "--port", str(port)))
-        assert said.startswith(f"Port {port} cannot be used: ")
+        assert said.startswith(f"Port {port} cannot be used, ")
         assert said.endswith("Choose another with --port.")
 
 

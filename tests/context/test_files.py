@@ -81,7 +81,7 @@ def test_what_no_model_can_read_is_refused_and_what_can_be_read_is_named(
     path = tmp_path / "thing.txt"
     path.write_bytes(content)
     assert refusal(path).startswith(f"{path} is empty or of a kind that models cannot read")
-    assert "text, images and PDF" in refusal(path)
+    assert "text (UTF-8), images and PDF" in refusal(path)
 
 
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:

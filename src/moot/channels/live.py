@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from rich.console import Console, Group, RenderableType
 from rich.containers import Lines
 from rich.live import Live as RichLive
-from rich.markdown import Markdown
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from moot.channels.terminal import Lane, ending_words, follow, lanes_of, safe
-from moot.model.events import Event, Notice, RunStarted
+from moot.channels.terminal import Lane, aside, ending_words, follow, lanes_of, safe
+from moot.model.events import Event, Notice, RunStarted, ToolCalled
 
 NARROWEST = 36  # characters that a column needs to be readable
 FRAMES = 10  # a second
@@ -42,9 +41,10 @@ class Live:
             match event:
                 case RunStarted(participants=participants):
                     self._lanes = lanes_of(participants)
-                case Notice(message=message, participant=participant) if participant in self._lanes:
-                    name = self._lanes[participant].participant.name
-                    self._console.print(Text(f"{name}: {message}", style="dim"))
+                case Notice() | ToolCalled():
+                    lane = self._lanes.get(event.participant or "")
+                    name = f"{lane.participant.name}: " if lane else ""
+                    self._console.print(Text(safe(f"{name}{aside(event)}"), style="dim"))
                 case _:
                     follow(self._lanes, event, keep=self._console.width * self._console.height)
 
@@ -80,15 +80,20 @@ class Live:
     def _lines(self, lane: Lane, width: int) -> Lines:
         ending = ending_words(lane.turn) if lane.turn else ""
         gap = Text("\n\n" if lane.tail and ending else "")
-        return gap.join([Text(lane.tail), Text(ending, style="red")]).wrap(self._console, max(1, width - 4))
+        return gap.join([Text(lane.tail), Text(safe(ending), style="red")]).wrap(
+            self._console, max(1, width - 4)
+        )
 
     def _title(self, lane: Lane) -> Text:
         return Text(f"{lane.participant.name} · {lane.model}", style=f"bold {lane.style}")
 
     def _whole(self, lane: Lane) -> RenderableType:
         parts: list[RenderableType] = [Rule(self._title(lane), style=lane.style)]
-        if lane.turn is not None:
-            parts += [Markdown(safe(t)) for t in (lane.turn.message.text, lane.turn.message.details) if t]
+        if lane.turn is None:
+            parts.append(Text(lane.tail))
+        else:
+            said = (lane.turn.message.text, lane.turn.message.details)
+            parts += [Text(safe(text).rstrip()) for text in said if text]
             if words := ending_words(lane.turn):
-                parts.append(Text(words, style="red" if lane.turn.fault else "yellow"))
+                parts.append(Text(safe(words), style="red" if lane.turn.fault else "yellow"))
         return Group(*parts, "")

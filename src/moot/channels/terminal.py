@@ -13,6 +13,7 @@ from moot.model.events import (
     TextDelta,
     TextRetracted,
     ThoughtDelta,
+    ToolCalled,
     TurnEnded,
     TurnStarted,
 )
@@ -59,8 +60,9 @@ class Solo:
                     _say(
                         self._err, "the text above turned out to be the model's thinking; its answer follows"
                     )
-                case Notice(message=message):
-                    _say(self._err, message)
+                case Notice() | ToolCalled():
+                    self._end_thought()
+                    _say(self._err, aside(event))
                 case TurnEnded():
                     self._end_thought()
                     self._finish(event)
@@ -92,7 +94,6 @@ class Plain:
         self._out = out
         self._err = err
         self._waiting: list[Participant] = []
-        self._texts: dict[str, list[str]] = {}
         self._ended: dict[str, TurnEnded] = {}
 
     def __call__(self, events: Sequence[Event]) -> None:
@@ -100,14 +101,16 @@ class Plain:
             match event:
                 case RunStarted(participants=participants):
                     self._waiting = list(participants)
-                case Notice(message=message):
-                    _say(self._err, f"{self._name(event.participant)}: {message}")
+                case Notice() | ToolCalled():
+                    _say(self._err, self._named(event.participant, aside(event)))
                 case TurnEnded(participant=participant):
                     self._ended[participant] = event
                     self._print_ready()
 
     def close(self) -> None:
-        self._out.flush()
+        """Print what waited for somebody before it who never finished."""
+        self._waiting = [participant for participant in self._waiting if participant.id in self._ended]
+        self._print_ready()
 
     def _print_ready(self) -> None:
         while self._waiting and self._waiting[0].id in self._ended:
@@ -120,8 +123,8 @@ class Plain:
             self._out.write("\n")
         self._out.flush()
 
-    def _name(self, participant: str | None) -> str:
-        return next((p.name for p in self._waiting if p.id == participant), participant or "moot")
+    def _named(self, participant: str | None, words: str) -> str:
+        return next((f"{p.name}: {words}" for p in self._waiting if p.id == participant), words)
 
 
 class Json:
@@ -172,6 +175,13 @@ def follow(lanes: dict[str, Lane], event: Event, keep: int) -> None:
             lanes[event.participant].state = event.status
 
 
+def aside(event: Notice | ToolCalled) -> str:
+    """Say what belongs beside the answers."""
+    if isinstance(event, Notice):
+        return event.message
+    return f"the model wants to call the tool {event.name}, and nobody here runs tools"
+
+
 def ending_words(turn: TurnEnded) -> str:
     """Say how a turn ended where the text alone does not tell."""
     if turn.status == "stopped":
@@ -188,7 +198,7 @@ def bracketed(turn: TurnEnded) -> str:
 
 
 def _say(err: TextIO, message: str) -> None:
-    err.write(f"moot: {message}\n")
+    err.write(f"moot: {safe(message)}\n")
     err.flush()
 
 
@@ -205,7 +215,15 @@ def _usage_line(turn: TurnEnded) -> str:
         parts.append(f"{usage.reasoning} of them reasoning")
     if usage.cached:
         parts.append(f"{usage.cached} cached")
-    parts.append("cost unknown" if turn.cost is None else f"${turn.cost:.6f}".rstrip("0").rstrip("."))
+    parts.append(_cost(turn.cost, about))
     parts.append("no first token" if turn.first_token is None else f"first token {turn.first_token:.2f} s")
     parts.append(f"{turn.latency:.2f} s in all")
     return f"{turn.model}: {', '.join(parts)}"
+
+
+def _cost(dollars: float | None, about: str) -> str:
+    if dollars is None:
+        return "cost unknown"
+    if 0 < dollars < 0.000001:
+        return "less than $0.000001"
+    return (about if dollars else "") + f"${dollars:.6f}".rstrip("0").rstrip(".")

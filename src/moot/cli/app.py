@@ -1,15 +1,16 @@
 """The commands and their options. What a command does is imported when it runs."""
 
+import io
+import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
 from moot import __version__
 
 app = typer.Typer(
-    help="Several language models around one table.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -17,6 +18,22 @@ app = typer.Typer(
 )
 lab = typer.Typer(help="The failure lab: scripted models, served over HTTP.", no_args_is_help=True)
 app.add_typer(lab, name="lab")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def moot(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Several language models around one table."""
+
 
 Config = Annotated[
     Path | None, typer.Option("--config", help="A settings file to read before moot.toml.", metavar="FILE")
@@ -60,7 +77,7 @@ def ask(
         usage=usage,
         config=config,
     )
-    raise typer.Exit(command.run(options))
+    _exit(command.run(options))
 
 
 @app.command()
@@ -71,7 +88,7 @@ def models(
     """List the models that can be asked right now."""
     from moot.cli import models as command
 
-    raise typer.Exit(command.run(provider, config))
+    _exit(command.run(provider, config))
 
 
 @app.command()
@@ -79,7 +96,7 @@ def doctor(config: Config = None) -> None:
     """Say what works, what lacks a key, and what to do about it."""
     from moot.cli import doctor as command
 
-    raise typer.Exit(command.run(config))
+    _exit(command.run(config))
 
 
 @lab.command("serve")
@@ -92,7 +109,7 @@ def lab_serve(
     """Serve scripted models, faults and all, in the formats of OpenAI, Anthropic and Google."""
     from moot.cli import lab as command
 
-    raise typer.Exit(command.run(port, script))
+    _exit(command.run(port, script))
 
 
 @lab.command("list")
@@ -104,18 +121,33 @@ def lab_list(
     """List the scripts and what goes wrong in each."""
     from moot.cli import lab as command
 
-    raise typer.Exit(command.show(script))
+    _exit(command.show(script))
 
 
-@app.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(__version__)
+def _exit(code: int) -> NoReturn:
+    """End a command while an unread pipe can still be told from a mistake of ours."""
+    sys.stdout.flush()
+    raise typer.Exit(code)
+
+
+def _prepare_streams() -> None:
+    """See to it that the three standard streams are there and can print anything."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def main() -> None:
     from moot.model.errors import UsageError
 
+    _prepare_streams()
     try:
         app()
     except UsageError as error:
@@ -123,6 +155,3 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has left
-        sys.exit(141)

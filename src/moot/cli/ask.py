@@ -42,11 +42,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(options: Options) -> int:
-    return loop.run(_run(options))
+    return loop.run(_run(options, _piped()))
 
 
-async def _run(options: Options) -> int:
-    piped = _piped()
+async def _run(options: Options, piped: str) -> int:
     if not (options.question.strip() or piped.strip()):
         raise UsageError('There is no question: write moot ask "your question".')
     chosen = settings.load(options.config)
@@ -54,7 +53,8 @@ async def _run(options: Options) -> int:
     registry = Registry(chosen.providers)
     try:
         lanes = await _lanes(options, chosen, registry)
-        _check_files(lanes, files)
+        if files:
+            _check_files(lanes, files)
         return await _ask(options, lanes, _request(options, piped, files))
     finally:
         await registry.aclose()
@@ -147,12 +147,15 @@ def _check_files(lanes: Sequence[Lane], files: Sequence[File]) -> None:
 async def _ask(options: Options, lanes: Sequence[Lane], request: ModelRequest) -> int:
     reader = _reader(options, [lane.participant for lane in lanes])
     turns: list[TurnEnded] = []
+    stop = Stop()
 
     def read(events: Sequence[Event]) -> None:
         turns.extend(event for event in events if isinstance(event, TurnEnded))
-        reader(events)
+        try:
+            reader(events)
+        except BrokenPipeError:  # whoever read our output has left: there is nobody to answer
+            stop.request()
 
-    stop = Stop()
     with _stopped_by_ctrl_c(stop):
         try:
             ended = await ask(lanes, request, RunLog(read), Speaker(), stop)

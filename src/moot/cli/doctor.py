@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from moot.channels.terminal import safe
 from moot.cli import loop, settings
 from moot.model.errors import MootError, Unavailable
 from moot.providers.local import DEMO_NOTE
@@ -33,7 +34,7 @@ async def _run(config: Path | None) -> int:
     finally:
         await registry.aclose()
     for finding in findings:
-        sys.stdout.write(f"{MARKS[finding.state]} {finding.provider:<11} {finding.words}\n")
+        sys.stdout.write(f"{MARKS[finding.state]} {finding.provider:<11} {safe(finding.words)}\n")
     sys.stdout.write(f"\n{_advice(findings)}\n")
     return 1 if any(finding.state == "broken" for finding in findings) else 0
 

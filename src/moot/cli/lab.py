@@ -43,6 +43,6 @@ async def _serve(port: int, at_hand: Scripts) -> int:
             await asyncio.Event().wait()
     except OSError as error:
         raise UsageError(
-            f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
+            f"Port {port} cannot be used, it may be taken. Choose another with --port."
         ) from error
     return 0

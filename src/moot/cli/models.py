@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+from moot.channels.terminal import safe
 from moot.cli import loop, settings
 from moot.model.errors import MootError, UnknownModel
 from moot.providers.registry import Registry
@@ -25,7 +26,7 @@ async def _run(provider: str, config: Path | None) -> int:
     finally:
         await registry.aclose()
     found = [f"{name}/{model}" for name, models in zip(names, lists, strict=True) for model in models]
-    sys.stdout.write("".join(f"{name}\n" for name in found))
+    sys.stdout.write("".join(f"{safe(name)}\n" for name in found))
     if not found:
         sys.stderr.write("moot: no model can be asked now; `moot doctor` says what to do.\n")
     return 0 if found else 1

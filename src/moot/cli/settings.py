@@ -67,7 +67,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _fill(into: dict[str, Any], more: dict[str, Any]) -> None:
+    """Add what is not set yet; but a key never follows an address that another file has set."""
     for name, value in more.items():
+        if name == "key_env" and "base_url" in into:
+            continue
         if isinstance(value, dict) and isinstance(into.get(name), dict):
             _fill(into[name], value)
         else:

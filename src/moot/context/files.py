@@ -31,14 +31,15 @@ def media_type(data: bytes) -> str | None:
 
 def read_file(path: Path) -> File:
     try:
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{path} is larger than {LARGEST // 2**20} MB: attach a smaller file.")
-        data = path.read_bytes()
+        with path.open("rb") as opened:
+            data = opened.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror}.") from error
+    if len(data) > LARGEST:
+        raise UsageError(f"{path} is larger than {LARGEST // 2**20} MB: attach a smaller file.")
     kind = media_type(data)
     if not kind:
         raise UsageError(
-            f"{path} is empty or of a kind that models cannot read: text, images and PDF can be."
+            f"{path} is empty or of a kind that models cannot read: they read text (UTF-8), images and PDF."
         )
     return File(path.name, kind, data)

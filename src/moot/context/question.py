@@ -21,7 +21,7 @@ def written_out(file: File) -> Part:
     """Turn a text file into text; leave what only some models can read as it is."""
     if file_kind(file.media_type) != "text":
         return file
-    return _quoted(file.name, file.data.decode("utf-8"))
+    return _quoted(file.name, file.data.decode("utf-8-sig"))
 
 
 def _quoted(title: str, content: str) -> Text:

@@ -101,11 +101,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def redact(text: str, key: str | None) -> str:
-    """Shorten a provider's words and take keys out of them."""
+    """Shorten a provider's words and take keys and control characters out of them."""
     if key:
         text = text.replace(key, "[key]")
     text = KEY_LIKE.sub("[key]", text)
-    text = " ".join(text.split())
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= QUOTE else text[:QUOTE] + "…"
 
 
@@ -130,6 +130,8 @@ def _kind(said: WireError, status: int) -> Kind:
             return "overloaded"
         case 408 | 504:
             return "timeout"
+        case 404:
+            return "api_error"
     words = " ".join(str(w) for w in (said.type, said.code, said.status, said.message) if w).lower()
     for kind, pattern in WORDS:
         if re.search(pattern, words):

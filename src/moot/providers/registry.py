@@ -200,6 +200,6 @@ class Registry:
     def _unknown(self, name: str, provider: str) -> str:
         if provider in list(self):
             return f"{name!r} names no model: write {provider}/MODEL. `moot models` lists them."
-        near = get_close_matches(provider, list(self), n=1)
+        near = get_close_matches(provider, list(self), n=1, cutoff=0.75)
         hint = f"Did you mean {near[0]}/…?" if near else f"Providers are: {', '.join(self)}."
         return f"Unknown model {name!r}: a model is written provider/model. {hint}"

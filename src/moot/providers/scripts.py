@@ -155,7 +155,7 @@ def load(path: Path) -> dict[str, Script]:
     except OSError as error:
         raise BadSettings(f"Cannot read the script {path}: {error.strerror}.") from error
     except (msgspec.MsgspecError, ValueError) as error:
-        raise BadSettings(f"The script {path} is not right: {error}.") from error
+        raise BadSettings(f"The script {path} is not right: {' '.join(str(error).split())}.") from error
     for name, script in written.items():
         if script.fault and script.fault not in FAULTS:
             raise BadSettings(f"{path}: {name} names a fault {script.fault!r} that does not exist.")
