@@ -26,6 +26,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding
 END = b"0\r\n\r\n"
 PAUSE = 0.002  # seconds between paced chunks: more than the slowest client needs for one
 RATE = 50  # chunks a second of each stream in a crowd
+STAMP = 20  # characters of a time and a space
 TURNS = 20  # a crowd's streams are written in so many turns, not all at the same moment
 
 _plan = re.compile(rb"(burst|paced|crowd)-(\d+)")
@@ -49,12 +50,13 @@ class Crowd:
     async def run(self, style: Format) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
+        before, after = style.chunk("0" * STAMP, 0).split(b"0" * STAMP)
         for tick in count():
             await asyncio.sleep(began + tick / (RATE * TURNS) - loop.time())
             turn = self._turns[tick % TURNS]
             for transport, numbers in tuple(turn.items()):
-                if (number := next(numbers, None)) is not None:
-                    transport.write(style.chunk(f"{time.monotonic():.6f} ", number))
+                if next(numbers, None) is not None:
+                    transport.write(b"%b%0*.6f %b" % (before, STAMP - 1, time.monotonic(), after))
                 else:
                     transport.write(style.closing + END)
                     del turn[transport]

@@ -9,7 +9,7 @@ import pytest
 
 from moot.model.errors import ProviderError
 from moot.model.faults import Kind
-from moot.providers.transport import Transport, mapped_errors
+from moot.providers.transport import Transport, mapped_errors, proxy_for
 
 
 @asynccontextmanager
@@ -66,6 +66,15 @@ async def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
     error = await failing("http://models.invalid/v1")
     assert error.fault.kind == "network"
     assert "proxy" in error.fault.message
+
+
+def test_this_machine_needs_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "inside.example")
+    assert proxy_for("http://models.example/v1") == "http://proxy.example:3128"
+    assert proxy_for("http://inside.example/v1") is None
+    assert proxy_for("http://127.0.0.1:11434/v1") is None
+    assert proxy_for("http://[half/v1") is None
 
 
 async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out() -> None:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from moot.model.events import Event
 from moot.model.ids import new_id
@@ -19,9 +19,6 @@ class RunLog:
 
     async def append(self, events: list[Event]) -> None:
         """Stamp events with the run, their number and the time, and hand them to the reader."""
-        stamped: list[Event] = []
-        now = time.time()
-        for event in events:
-            self._seq += 1
-            stamped.append(msgspec.structs.replace(event, run=self.run, seq=self._seq, at=now))
-        self._reader(stamped)
+        now, run, first = time.time(), self.run, self._seq + 1
+        self._seq += len(events)
+        self._reader([replace(event, run=run, seq=seq, at=now) for seq, event in enumerate(events, first)])

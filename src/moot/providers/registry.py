@@ -191,7 +191,7 @@ class Registry:
                 path = Path(config.script).expanduser() if config.script else None
                 return ScriptedProvider(Scripts(scripts.load(path) if path else scripts.BUILT_IN))
         base_url = self.base_url(name)
-        if urlsplit(base_url).scheme not in {"http", "https"}:
+        if not base_url.startswith(("http://", "https://")):
             raise BadSettings(f"[providers.{name}] needs a base_url that begins with http:// or https://.")
         return HttpProvider(
             name, WIRES[api](), base_url, self._transport, free=bool(known and known.on_this_machine)

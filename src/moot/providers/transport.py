@@ -3,7 +3,10 @@
 import contextlib
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from functools import cache
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -17,6 +20,7 @@ MAX_STREAM = 64 * 1024 * 1024
 MAX_BODY = 64 * 1024
 MAX_LISTING = 8 * 1024 * 1024
 READ_BUFFER = 64 * 1024
+NO_EVENTS = (b"<", b"{", b"[")  # how an error page or body begins, and an event stream never does
 
 
 class Transport:
@@ -25,6 +29,7 @@ class Transport:
     def __init__(self, connect_seconds: float = CONNECT_SECONDS) -> None:
         self._connect_seconds = connect_seconds
         self._session: aiohttp.ClientSession | None = None
+        self._proxy = cache(proxy_for)
 
     @property
     def session(self) -> aiohttp.ClientSession:
@@ -34,7 +39,6 @@ class Transport:
                 timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_seconds),
                 auto_decompress=False,
                 read_bufsize=READ_BUFFER,
-                trust_env=True,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"Accept-Encoding": "identity"},
             )
@@ -45,10 +49,24 @@ class Transport:
     ) -> AsyncGenerator[list[bytes], None]:
         """Post a request and yield the data of the events that each read of the answer completed."""
         with mapped_errors(who):
-            async with self.session.post(url, data=body, headers=headers, allow_redirects=False) as response:
+            async with self.session.post(
+                url, data=body, headers=headers, allow_redirects=False, proxy=self._proxy(url)
+            ) as response:
                 try:
-                    async for events in _events(who, response, key):
-                        yield events
+                    answer = Body(response)
+                    if response.status != 200:
+                        raise await _refusal(who, response, answer, key)
+                    parser, received = EventParser(), 0
+                    while piece := await answer.read():
+                        if not received and piece.lstrip().startswith(NO_EVENTS):
+                            raise await _refusal(who, response, answer, key, piece)
+                        received += len(piece)
+                        if received > MAX_STREAM:
+                            raise _too_long(who)
+                        if events := parser.feed(piece):
+                            yield events
+                    if (tail := parser.close()) is not None and tail.endswith((b"}", b"[DONE]")):
+                        yield [tail]  # a whole event whose blank line never came
                 finally:
                     response.close()
 
@@ -59,14 +77,12 @@ class Transport:
         timeout = aiohttp.ClientTimeout(total=seconds)
         with mapped_errors(who):
             async with self.session.get(
-                url, headers=headers, timeout=timeout, allow_redirects=False
+                url, headers=headers, timeout=timeout, allow_redirects=False, proxy=self._proxy(url)
             ) as response:
-                body = await _bounded(_plain(response), MAX_LISTING)
+                answer = Body(response)
                 if response.status != 200:
-                    raise ProviderError(
-                        failures.from_response(who, response.status, response.headers, body, key)
-                    )
-                return body
+                    raise await _refusal(who, response, answer, key)
+                return await answer.whole(MAX_LISTING)
 
     async def aclose(self) -> None:
         if self._session is not None:
@@ -74,60 +90,59 @@ class Transport:
             self._session = None
 
 
-async def _events(who: str, response: aiohttp.ClientResponse, key: str | None) -> AsyncIterator[list[bytes]]:
-    pieces = _plain(response)
-    if response.status != 200:
-        body = await _bounded(pieces, MAX_BODY)
-        raise ProviderError(failures.from_response(who, response.status, response.headers, body, key))
-    parser = EventParser()
-    first, received = True, 0
-    async for piece in pieces:
-        if first and piece.strip():
-            first = False
-            if piece.lstrip()[:1] in b"<{[":  # an event stream never begins so: an error page or body does
-                body = piece + await _bounded(pieces, MAX_BODY)
-                raise ProviderError(failures.from_response(who, 200, response.headers, body, key))
-        received += len(piece)
-        if received > MAX_STREAM:
+class Body:
+    """An answer's body as it arrives, unpacked in bounded pieces where the server packed it unasked."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._arrived = response.content.readany
+        self._unpacker = zlib.decompressobj(wbits=47)
+        encoding = response.headers.get("Content-Encoding", "identity").lower()
+        if encoding not in {"identity", "gzip", "deflate"}:
             raise ProviderError(
-                fault("bad_response", f"{who} sent more than {MAX_STREAM:,} bytes.", retryable=False)
+                fault("bad_response", f"The answer is packed as {encoding}, which was not asked for.")
             )
-        if events := parser.feed(piece):
-            yield events
-    if (tail := parser.close()) is not None and tail.endswith((b"}", b"[DONE]")):
-        yield [tail]  # a whole event whose blank line never came
+        self.read = self._arrived if encoding == "identity" else self._unpacked  # b"" is the end
+
+    async def whole(self, limit: int) -> bytes:
+        """Return all of it, or as much as the limit allows."""
+        body = bytearray()
+        while len(body) < limit and (piece := await self.read()):
+            body += piece
+        return bytes(body[:limit])
+
+    async def _unpacked(self) -> bytes:
+        while True:
+            packed = self._unpacker.unconsumed_tail or await self._arrived()
+            if not packed and not self._unpacker.eof:
+                raise zlib.error("the packed answer ended early")
+            piece = self._unpacker.decompress(packed, READ_BUFFER) if packed else b""
+            if piece or not packed:
+                return piece
 
 
-async def _plain(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the body as it arrives, unpacked in bounded pieces where the server compressed it unasked."""
-    encoding = response.headers.get("Content-Encoding", "identity").lower()
-    if encoding == "identity":
-        async for piece in response.content.iter_any():
-            yield piece
-        return
-    if encoding not in {"gzip", "deflate"}:
-        raise ProviderError(
-            fault("bad_response", f"The answer is packed as {encoding}, which was not asked for.")
-        )
-    unpacker = zlib.decompressobj(wbits=47)
-    async for piece in response.content.iter_any():
-        rest = piece
-        while rest:
-            unpacked = unpacker.decompress(rest, READ_BUFFER)
-            rest = unpacker.unconsumed_tail
-            if unpacked:
-                yield unpacked
-    if not unpacker.eof:
-        raise zlib.error("the packed answer ended early")
+def proxy_for(url: str) -> str | None:
+    """Name the proxy that the environment wants for an address; this machine needs none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None  # no address at all: whoever connects to it says so
+    if parts.hostname in {"localhost", "127.0.0.1", "::1"} or proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)
 
 
-async def _bounded(pieces: AsyncIterator[bytes], limit: int) -> bytes:
-    body = bytearray()
-    async for piece in pieces:
-        body += piece
-        if len(body) > limit:
-            break
-    return bytes(body[:limit])
+async def _refusal(
+    who: str, response: aiohttp.ClientResponse, answer: Body, key: str | None, begin: bytes = b""
+) -> ProviderError:
+    """Read an answer that is no stream of events, and say what it means."""
+    body = begin + await answer.whole(MAX_BODY)
+    return ProviderError(failures.from_response(who, response.status, response.headers, body, key))
+
+
+def _too_long(who: str) -> ProviderError:
+    return ProviderError(
+        fault("bad_response", f"{who} sent more than {MAX_STREAM:,} bytes.", retryable=False)
+    )
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ turn out to begin a tag or a run of backticks.
 """
 
 import re
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -63,7 +64,7 @@ class Capture:
         self._held = ""
         while rest:
             rest = self._step(rest, pieces)
-        return pieces
+        return _joined(pieces)
 
     def think(self, text: str) -> list[Piece]:
         """Take in reasoning that the provider has already told apart."""
@@ -165,3 +166,14 @@ class Capture:
             return []
         self._said.append(text)
         return [Said(text)]
+
+
+def _joined(pieces: list[Piece]) -> list[Piece]:
+    """Put neighbours of one kind together: a mark that was only characters parts no text."""
+    joined: list[Piece] = []
+    for kind, run in groupby(pieces, type):
+        if kind is Retracted:
+            joined += run
+        else:
+            joined.append(kind("".join([piece.text for piece in run if not isinstance(piece, Retracted)])))
+    return joined

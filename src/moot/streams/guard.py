@@ -5,8 +5,7 @@ timer looks at the time of the last touch when it fires, instead of being moved 
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from types import TracebackType
 from typing import Literal, Self
 
@@ -62,15 +61,13 @@ class Guard:
             self._cancelled = True
             self._task.cancel()
 
-    @contextmanager
-    def undisturbed(self) -> Iterator[None]:
-        """Let a step finish first; it counts as progress, and its user looks at `ending` afterwards."""
+    def __enter__(self) -> None:
+        """Let a step finish undisturbed; it counts as progress, and its user looks at `ending` afterwards."""
         self._open = False
-        try:
-            yield
-        finally:
-            self._open = True
-            self.touch()
+
+    def __exit__(self, *_: object) -> None:
+        self._open = True
+        self.touch()
 
     def _deadline(self) -> float:
         return min(self._touched + self._idle, self._last)

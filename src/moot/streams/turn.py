@@ -5,9 +5,8 @@ chunks of one batch arrived together, so they leave as one event.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from itertools import groupby
 from typing import Any, Literal, assert_never
 
 from msgspec import Struct
@@ -16,7 +15,7 @@ from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCa
 from moot.model.events import Event, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
 from moot.model.faults import Fault, fault
 from moot.providers.provider import ChunkStream
-from moot.streams.capture import Capture, Piece, Retracted, Said
+from moot.streams.capture import Capture, Piece, Said
 from moot.streams.capture import Thought as Thinking
 from moot.streams.guard import Guard
 from moot.streams.stop import Stop
@@ -63,7 +62,7 @@ async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, em
                 if listener.progressed:
                     guard.touch()
                 if events:
-                    with guard.undisturbed():  # what was heard is told, whole
+                    with guard:  # what was heard is told, whole
                         await emit(events)
                 if guard.ending or listener.over:
                     break
@@ -97,13 +96,16 @@ class Listener:
     def take(self, chunks: list[Chunk]) -> list[Event]:
         events: list[Event] = []
         before = self._characters
-        for kind, run in groupby(chunks, type):
-            if kind is Text:
-                text = self._clean("".join([chunk.text for chunk in run if isinstance(chunk, Text)]))
-                events += self._events(self._capture.feed(text))
+        texts: list[str] = []
+        for chunk in chunks:
+            if isinstance(chunk, Text):
+                texts.append(chunk.text)
+            elif isinstance(chunk, Usage):
+                self._usage = chunk
             else:
-                for chunk in run:
-                    events += self._note(chunk)
+                events += self._hear(texts)
+                events += self._note(chunk)
+        events += self._hear(texts)
         self.progressed = bool(events) or self._characters > before
         if self.progressed and self._first is None:
             self._first = self._clock() - self._started
@@ -157,24 +159,27 @@ class Listener:
             )
         return "empty_response", fault("bad_response", "The model gave an empty answer.")
 
-    def _note(self, chunk: Chunk) -> Iterable[Event]:
+    def _hear(self, texts: list[str]) -> list[Event]:
+        if not texts:
+            return []
+        text = self._clean("".join(texts))
+        texts.clear()
+        return self._events(self._capture.feed(text))
+
+    def _note(self, chunk: Thought | ToolCall | Done | Failed) -> list[Event]:
         match chunk:
-            case Text(text):
-                return self._events(self._capture.feed(self._clean(text)))
             case Thought(text):
-                return self._events(self._capture.think(self._clean(text))) if text else ()
+                return self._events(self._capture.think(self._clean(text))) if text else []
             case ToolCall(id, name, arguments):
                 self._calls.append(chunk)
                 return [ToolCalled(call_id=id, name=name, arguments=arguments, **self._where)]
-            case Usage():
-                self._usage = chunk
             case Done(finish):
                 self._finish, self.over = finish, True
             case Failed(failure):
                 self._fault, self.over = failure, True
             case _:
                 assert_never(chunk)
-        return ()
+        return []
 
     def _clean(self, text: str) -> str:
         """Drop what no database keeps, and see to it that a stream has an end."""
@@ -194,13 +199,12 @@ class Listener:
         events: list[Event] = []
         where = self._where
         for piece in pieces:
-            match piece:
-                case Said(text):
-                    events.append(TextDelta(text=text, **where))
-                case Thinking(text):
-                    events.append(ThoughtDelta(text=text, **where))
-                case Retracted():
-                    events.append(TextRetracted(**where))
+            if isinstance(piece, Said):
+                events.append(TextDelta(text=piece.text, **where))
+            elif isinstance(piece, Thinking):
+                events.append(ThoughtDelta(text=piece.text, **where))
+            else:
+                events.append(TextRetracted(**where))
         return events
 
 
