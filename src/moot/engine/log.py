@@ -19,6 +19,9 @@ class RunLog:
 
     async def append(self, events: list[Event]) -> None:
         """Stamp events with the run, their number and the time, and hand them to the reader."""
-        now, run, first = time.time(), self.run, self._seq + 1
-        self._seq += len(events)
-        self._reader([replace(event, run=run, seq=seq, at=now) for seq, event in enumerate(events, first)])
+        now = time.time()
+        stamped: list[Event] = []
+        for event in events:
+            self._seq += 1
+            stamped.append(replace(event, run=self.run, seq=self._seq, at=now))
+        self._reader(stamped)
