@@ -1,6 +1,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -127,3 +128,21 @@ async def test_prices_go_by_address(lab: LabServer) -> None:
     assert elsewhere.cost("gpt-4o-mini", usage) is None
     assert free.cost("gpt-4o-mini", usage) == 0.0
     assert here.profile("gpt-4o-mini").context == 128_000
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_one_connection_serves_many_answers(lab: LabServer, api: Api) -> None:
+    opened = 0
+    made = lab.transport.session.connector
+    assert made is not None
+    create = made._create_connection
+
+    async def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal opened
+        opened += 1
+        return await create(*args, **kwargs)
+
+    made._create_connection = counted  # type: ignore[method-assign]
+    for _ in range(5):
+        assert (await take(lab.provider(api), "echo")).result.status == "completed"
+    assert opened == 1

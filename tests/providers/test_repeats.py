@@ -46,6 +46,11 @@ def test_servers_that_send_the_whole_text_each_time() -> None:
     assert "".join(snapshots.new_text(piece) for piece in pieces) == "A table has no head"
 
 
+def test_a_piece_said_twice_at_the_start_is_said_twice() -> None:
+    snapshots = Snapshots()
+    assert "".join(snapshots.new_text(piece) for piece in ["Row, row!\n", "Row, row!\n"]) == "Row, row!\n" * 2
+
+
 @given(st.lists(st.text(max_size=7), max_size=20))
 def test_short_pieces_are_never_touched(pieces: list[str]) -> None:
     assert untold(*pieces) == "".join(pieces)

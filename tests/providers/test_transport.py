@@ -104,6 +104,11 @@ async def test_a_connection_that_is_never_accepted_ends_at_the_connect_time_out(
             "302",
         ),
         (b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope", "api_error", "nope"),
+        (
+            b'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\n\n {"error": "model is off"}',
+            "bad_response",
+            "model is off",
+        ),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 4\r\n\r\nnope", "bad_response", "br"),
     ],
 )

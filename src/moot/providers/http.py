@@ -1,7 +1,8 @@
 """A provider behind HTTP: a wire format, an address, and the shared transport."""
 
-from collections.abc import Mapping
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
 from typing import Protocol
 
 import msgspec
@@ -16,6 +17,7 @@ from moot.providers.provider import ChunkStream
 from moot.providers.transport import Transport
 
 ENDINGS = (Done, Failed)
+DRAIN_SECONDS = 0.02
 
 
 class Reader(Protocol):
@@ -71,24 +73,23 @@ class HttpProvider:
         body = self._wire.body(request, profiles.profile(self.name, request.model))
         url = self.base_url + self._wire.url(request.model)
         answer = self._transport.post(self.name, url, self._wire.headers(key), body, key)
-        chunks: list[Chunk] = []
-        nothing = True
+        heard = False
         try:
             async with aclosing(answer):
                 async for frames in answer:
-                    nothing = False
-                    for frame in frames:
-                        chunks += reader.read(frame)
-                        if chunks and isinstance(chunks[-1], ENDINGS):
-                            yield chunks
-                            return
+                    heard = True
+                    chunks = understood(reader, frames)
+                    if chunks and isinstance(chunks[-1], ENDINGS):
+                        yield chunks[:-1]
+                        if isinstance(chunks[-1], Done):
+                            await _drained(answer)
+                        yield chunks[-1:]
+                        return
                     if chunks:
                         yield chunks
-                        chunks = []
-            chunks = [Done("stop")] if nothing else reader.end()
+            yield reader.end() if heard else [Done("stop")]
         except ProviderError as error:
-            chunks.append(Failed(error.fault))
-        yield chunks
+            yield [Failed(error.fault)]
 
     async def models(self, key: str | None = None) -> list[str]:
         url = self.base_url + self._wire.models_url()
@@ -102,3 +103,24 @@ class HttpProvider:
 
     async def aclose(self) -> None:
         """Nothing of its own to close: the transport is shared and closed by its owner."""
+
+
+def understood(reader: Reader, frames: list[bytes]) -> list[Chunk]:
+    """Read frames up to an ending; one that cannot be read is an ending too."""
+    chunks: list[Chunk] = []
+    for frame in frames:
+        try:
+            chunks += reader.read(frame)
+        except ProviderError as error:
+            chunks.append(Failed(error.fault))
+        if chunks and isinstance(chunks[-1], ENDINGS):
+            break
+    return chunks
+
+
+async def _drained(answer: AsyncGenerator[list[bytes], None]) -> None:
+    """Read the few bytes that follow an answer, so that its connection can be used for the next one."""
+    with suppress(TimeoutError, ProviderError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in answer:
+                pass

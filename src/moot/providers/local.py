@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 
-from moot.model.chunks import Chunk, Failed, Usage
+from moot.model.chunks import Failed, Usage
 from moot.model.errors import ProviderError, Unavailable, UnknownModel
-from moot.model.faults import fault
+from moot.model.faults import Fault, fault
 from moot.model.profiles import Profile
 from moot.model.requests import ModelRequest
 from moot.providers import profiles
-from moot.providers.http import ENDINGS
+from moot.providers.http import ENDINGS, understood
 from moot.providers.openai import OpenAIWire
 from moot.providers.provider import ChunkStream
 
@@ -91,27 +91,25 @@ class LocalProvider:
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
         reader = self._wire.reader(self.name)
-        chunks: list[Chunk] = []
         try:
             server = await self._load()
-            body = self._body(request)
-            async with self._slots:
-                generation = Generation(server, body)
-                try:
-                    while frames := await generation.next():
-                        for frame in frames:
-                            chunks += reader.read(frame)
-                        if chunks:
-                            yield chunks
-                            if isinstance(chunks[-1], ENDINGS):
-                                return
-                            chunks = []
-                finally:
-                    generation.cancel()
-            chunks = reader.end()
         except ProviderError as error:
-            chunks.append(Failed(error.fault))
-        yield chunks
+            yield [Failed(error.fault)]
+            return
+        except Unavailable as error:
+            yield [Failed(fault("api_error", str(error), retryable=False))]
+            return
+        async with self._slots:
+            generation = Generation(server, self._body(request))
+            try:
+                while frames := await generation.next():
+                    if chunks := understood(reader, frames):
+                        yield chunks
+                        if isinstance(chunks[-1], ENDINGS):
+                            return
+                yield reader.end() if generation.failure is None else [Failed(generation.failure)]
+            finally:
+                generation.cancel()
 
     async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - it needs no key
         self.check(self.model)
@@ -158,7 +156,8 @@ class Generation:
 
     def __init__(self, server: Any, body: bytes) -> None:
         self._loop = asyncio.get_running_loop()
-        self._frames: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+        self.failure: Fault | None = None
+        self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = threading.Semaphore(WAITING)
         self._cancelled = threading.Event()
         threading.Thread(target=self._generate, args=(server, body), name="moot-local", daemon=True).start()
@@ -172,8 +171,6 @@ class Generation:
         frames: list[bytes] = []
         item = await self._frames.get()
         while item is not None:
-            if isinstance(item, Exception):
-                raise ProviderError(fault("api_error", f"The embedded model failed: {item}")) from item
             frames.append(item)
             self._room.release()
             if self._frames.empty():
@@ -187,7 +184,7 @@ class Generation:
         try:
             server.handle_chat_completions(body, self._take)
         except Exception as error:  # noqa: BLE001 - whatever the library raises belongs to this turn
-            self._put(error)
+            self.failure = fault("api_error", f"The embedded model failed: {error}")
         finally:
             self._put(None)
 
@@ -197,6 +194,6 @@ class Generation:
         self._put(frame)
         return self._cancelled.is_set()
 
-    def _put(self, item: bytes | Exception | None) -> None:
+    def _put(self, item: bytes | None) -> None:
         with suppress(RuntimeError):  # the loop is gone: nobody waits for this any more
             self._loop.call_soon_threadsafe(self._frames.put_nowait, item)

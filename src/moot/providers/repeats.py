@@ -14,7 +14,8 @@ class Snapshots:
         self._length = 0
 
     def new_text(self, piece: str) -> str:
-        if self._length >= SMALLEST and len(piece) >= self._length:
+        again = len(piece) == self._length and len(self._pieces) > 1
+        if self._length >= SMALLEST and (len(piece) > self._length or again):
             so_far = "".join(self._pieces)
             if piece.startswith(so_far) and len(set(so_far)) >= VARIED:
                 piece = piece[len(so_far) :]

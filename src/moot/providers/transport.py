@@ -60,7 +60,7 @@ class Transport:
                     while piece := await answer.read():
                         if not received and piece.lstrip().startswith(NO_EVENTS):
                             raise await _refusal(who, response, answer, key, piece)
-                        received += len(piece)
+                        received += len(piece.lstrip() if not received else piece)
                         if received > MAX_STREAM:
                             raise _too_long(who)
                         if events := parser.feed(piece):

@@ -7,7 +7,7 @@ chunks of one batch arrived together, so they leave as one event.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, Literal, assert_never
+from typing import Literal, assert_never
 
 from msgspec import Struct
 
@@ -75,11 +75,7 @@ class Listener:
     """What has been heard of one stream so far."""
 
     def __init__(self, seat: Seat, limits: Limits) -> None:
-        self._where: dict[str, Any] = {
-            "participant": seat.participant,
-            "stage": seat.stage,
-            "round": seat.round,
-        }
+        self._seat = seat
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
         self._started = self._clock()
@@ -172,7 +168,16 @@ class Listener:
                 return self._events(self._capture.think(self._clean(text))) if text else []
             case ToolCall(id, name, arguments):
                 self._calls.append(chunk)
-                return [ToolCalled(call_id=id, name=name, arguments=arguments, **self._where)]
+                return [
+                    ToolCalled(
+                        participant=self._seat.participant,
+                        stage=self._seat.stage,
+                        round=self._seat.round,
+                        call_id=id,
+                        name=name,
+                        arguments=arguments,
+                    )
+                ]
             case Done(finish):
                 self._finish, self.over = finish, True
             case Failed(failure):
@@ -196,15 +201,15 @@ class Listener:
         return text.replace("\0", "") if "\0" in text else text
 
     def _events(self, pieces: list[Piece]) -> list[Event]:
+        who, stage, round_ = self._seat.participant, self._seat.stage, self._seat.round
         events: list[Event] = []
-        where = self._where
         for piece in pieces:
             if isinstance(piece, Said):
-                events.append(TextDelta(text=piece.text, **where))
+                events.append(TextDelta(participant=who, stage=stage, round=round_, text=piece.text))
             elif isinstance(piece, Thinking):
-                events.append(ThoughtDelta(text=piece.text, **where))
+                events.append(ThoughtDelta(participant=who, stage=stage, round=round_, text=piece.text))
             else:
-                events.append(TextRetracted(**where))
+                events.append(TextRetracted(participant=who, stage=stage, round=round_))
         return events
 
 
