@@ -19,9 +19,10 @@ from moot.model.events import Event, Seat, TextDelta
 from moot.model.requests import ModelRequest, user
 from moot.providers.anthropic import AnthropicWire
 from moot.providers.google import GoogleWire
-from moot.providers.http import HttpProvider, Wire
+from moot.providers.http import HttpProvider
 from moot.providers.openai import OpenAIWire
 from moot.providers.transport import Transport
+from moot.providers.wire import Wire
 from moot.streams.stop import Stop
 from moot.streams.turn import Limits, listen
 

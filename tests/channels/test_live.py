@@ -4,10 +4,23 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from moot.channels.live import Live
+from moot.channels.live import Column, Live, columns_for, update
 from moot.model.events import Event, RunEnded
 from moot.model.faults import fault
-from tests.channels.dialogue import BROKE, HOSTILE, REJECTED, begins, ends, notice, says, sits_down, thinks
+from moot.model.participants import seat
+from tests.channels.dialogue import (
+    BROKE,
+    HARMLESS,
+    HOSTILE,
+    REJECTED,
+    begins,
+    ends,
+    notice,
+    retracts,
+    says,
+    sits_down,
+    thinks,
+)
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 OPENING = (sits_down("a/one", "b/two"), begins("alpha", "a/one"), begins("beta", "b/two"))
@@ -148,3 +161,39 @@ def test_a_screen_is_not_steered_by_an_error_either() -> None:
     steering = fault("api_error", "x failed: \x1b]0;title\x07.")
     events = (sits_down("a/one", "b/two"), notice("\x1b]0;t", "alpha"))
     assert "\x1b]" not in screen(*events, ends("alpha", status="failed", trouble=steering))
+
+
+def followed(*events: Event, keep: int = 100) -> Column:
+    columns = columns_for(seat(("a/one", "b/two")))
+    for event in events:
+        update(columns, event, keep)
+    return columns["alpha"]
+
+
+class TestColumns:
+    def test_columns_are_told_apart_by_colour(self) -> None:
+        columns = columns_for(seat(("a/one",) * 8))
+        assert [column.participant.name for column in columns.values()][:2] == ["Alpha", "Beta"]
+        assert len({column.style for column in list(columns.values())[:6]}) == 6
+
+    def test_a_column_says_what_its_participant_is_doing(self) -> None:
+        assert followed().state == "waiting"
+        assert followed(begins("alpha"), thinks("alpha", "Hm.")).state == "thinking"
+        assert followed(begins("alpha"), says("alpha", "Rou")).state == "speaking"
+        assert followed(begins("alpha"), ends("alpha", "Round.")).state == "completed"
+
+    def test_what_one_says_is_not_in_the_column_of_another(self) -> None:
+        assert followed(says("beta", "Square."), says("alpha", "Round.")).tail == "Round."
+
+    def test_a_turn_that_starts_again_starts_empty(self) -> None:
+        column = followed(begins("alpha"), says("alpha", "Squ"), begins("alpha", "z/fallback", attempt=2))
+        assert (column.tail, column.state, column.model) == ("", "waiting", "z/fallback")
+
+    def test_text_that_was_thought_disappears(self) -> None:
+        assert followed(says("alpha", "Square?"), retracts("alpha"), says("alpha", "Round.")).tail == "Round."
+
+    def test_only_the_end_of_a_long_answer_is_kept(self) -> None:
+        assert followed(*(says("alpha", c) for c in "abcdef"), keep=3).tail == "def"
+
+    def test_control_characters_are_left_out(self) -> None:
+        assert followed(says("alpha", HOSTILE)).tail == HARMLESS

@@ -11,21 +11,17 @@ from inline_snapshot import snapshot
 
 from moot.channels.terminal import (
     Json,
-    Lane,
     Plain,
     Reader,
     Solo,
     bracketed,
     ending_words,
-    follow,
-    lanes_of,
     safe,
     usage_lines,
 )
 from moot.model.chunks import Usage
 from moot.model.events import Event, RunEnded, TurnEnded
 from moot.model.faults import fault
-from moot.model.participants import seat
 from tests.channels.dialogue import (
     BROKE,
     HARMLESS,
@@ -198,42 +194,6 @@ class TestJson:
         *lines, rest = out.getvalue().split("\n")
         assert rest == ""
         assert [msgspec.json.decode(line)["text"] for line in lines] == words
-
-
-def followed(*events: Event, keep: int = 100) -> Lane:
-    lanes = lanes_of(seat(("a/one", "b/two")))
-    for event in events:
-        follow(lanes, event, keep)
-    return lanes["alpha"]
-
-
-class TestFollow:
-    def test_lanes_are_told_apart_by_colour(self) -> None:
-        lanes = lanes_of(seat(("a/one",) * 8))
-        assert [lane.participant.name for lane in lanes.values()][:2] == ["Alpha", "Beta"]
-        assert len({lane.style for lane in list(lanes.values())[:6]}) == 6
-
-    def test_a_lane_says_what_its_participant_is_doing(self) -> None:
-        assert followed().state == "waiting"
-        assert followed(begins("alpha"), thinks("alpha", "Hm.")).state == "thinking"
-        assert followed(begins("alpha"), says("alpha", "Rou")).state == "speaking"
-        assert followed(begins("alpha"), ends("alpha", "Round.")).state == "completed"
-
-    def test_what_one_says_is_not_in_the_lane_of_another(self) -> None:
-        assert followed(says("beta", "Square."), says("alpha", "Round.")).tail == "Round."
-
-    def test_a_turn_that_starts_again_starts_empty(self) -> None:
-        lane = followed(begins("alpha"), says("alpha", "Squ"), begins("alpha", "z/fallback", attempt=2))
-        assert (lane.tail, lane.state, lane.model) == ("", "waiting", "z/fallback")
-
-    def test_text_that_was_thought_disappears(self) -> None:
-        assert followed(says("alpha", "Square?"), retracts("alpha"), says("alpha", "Round.")).tail == "Round."
-
-    def test_only_the_end_of_a_long_answer_is_kept(self) -> None:
-        assert followed(*(says("alpha", c) for c in "abcdef"), keep=3).tail == "def"
-
-    def test_control_characters_are_left_out(self) -> None:
-        assert followed(says("alpha", HOSTILE)).tail == HARMLESS
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from moot.engine.inline import Lane, ask
+from moot.engine.inline import Lane, ask, run_status
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
 from moot.model.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
@@ -68,3 +68,10 @@ async def test_a_stop_ends_all_and_keeps_what_came() -> None:
     assert ends(events) == {"alpha": "stopped", "beta": "stopped", "gamma": "completed"}
     assert isinstance(events[-1], RunEnded)
     assert events[-1].status == "stopped"
+
+
+def test_a_run_is_what_its_turns_are() -> None:
+    assert run_status(["completed", "failed"]) == "completed"
+    assert run_status(["completed", "stopped"]) == "stopped"
+    assert run_status(["interrupted", "completed"]) == "interrupted"
+    assert run_status(["failed", "partial"]) == "failed"

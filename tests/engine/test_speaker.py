@@ -10,6 +10,7 @@ from moot.model.events import Event, Notice, Seat, TextDelta, TurnEnded, TurnSta
 from moot.model.requests import ModelRequest, user
 from moot.providers.http import HttpProvider
 from moot.providers.keys import Key, KeyRing
+from moot.providers.provider import ChunkStream
 from moot.providers.registry import WIRES, Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, LOOK_UP, Script, Scripts
@@ -224,3 +225,48 @@ async def test_a_limited_key_rests_and_the_next_one_answers(lab: LabServer) -> N
 
 async def test_unknown_prices_stay_unknown(lab: LabServer) -> None:
     assert end(await spoken([keyed(lab, "echo")])).cost is None
+
+
+async def test_a_key_is_not_blamed_for_what_was_asked(lab: LabServer) -> None:
+    lab.add(thinker=Script(answer="", thoughts="and on and on", fault="length"))
+    for script in ("thinker", "no-such-model", "empty"):
+        keys = [Key(name, f"sk-{name}-0123456789") for name in "AB"]
+        model = keyed(lab, script, *keys)
+        events = await spoken([model])
+        assert "next_key" not in told(events)
+        assert all(key.cooling_until == 0 for key in keys)
+    assert [call.model for call in lab.lab.calls] == ["thinker", "empty", "empty", "empty"]
+
+
+async def test_an_answer_that_was_stopped_is_counted_by_what_came(lab: LabServer) -> None:
+    lab.add(long=Script(answer="word " * 200, chunk=500, pace=0.02))
+    provider = HttpProvider("lab", WIRES["anthropic"](), f"{lab.url}/v1", lab.transport)
+    stop, events = Stop(), list[Event]()
+
+    async def emit(more: list[Event]) -> None:
+        events.extend(more)
+        if any(isinstance(event, TextDelta) for event in more):
+            stop.request()
+
+    model = Resolved("lab/long", provider, "long", KeyRing(()))
+    ended = await SPEAKER.speak(Seat("alpha"), [model], REQUEST, stop, emit)
+    assert (ended.status, ended.usage.output, ended.usage.estimated) == ("stopped", 125, True)
+
+
+async def test_white_space_is_an_empty_answer() -> None:
+    blank = Script(answer=" \n ")
+    assert told(await spoken(chain("blank", "echo", blank=blank)))[-1] == "completed by scripted/echo"
+
+
+async def test_a_mistake_of_ours_is_a_failed_turn(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(ScriptedProvider):
+        async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+            yield []
+            raise KeyError(key)
+
+    model = Resolved("broken/x", Broken(Scripts(BUILT_IN)), "x", KeyRing(()))
+    turn = end(await spoken([model]))
+    assert turn.status == "failed"
+    assert turn.fault is not None
+    assert "KeyError" in turn.fault.message
+    assert "KeyError" in caplog.text

@@ -5,9 +5,11 @@ from typing import Any
 import msgspec
 
 from moot.lab.anthropic import AnthropicDialect
+from moot.lab.dialect import encoded
+from moot.model.chunks import Failed
 from moot.model.profiles import Profile
 from moot.model.requests import File, ModelRequest, assistant, user
-from moot.providers.anthropic import AnthropicWire
+from moot.providers.anthropic import AnthropicReader, AnthropicWire
 from moot.providers.scripts import question
 
 
@@ -23,5 +25,9 @@ def test_it_reads_what_the_client_writes() -> None:
     assert question(heard).strip() == "new"
 
 
-def test_its_errors_carry_the_status() -> None:
-    assert "Too many" in str(AnthropicDialect().error(429, "Too many"))
+def test_its_errors_are_classified_by_our_client() -> None:
+    for status, kind in ((429, "rate_limit"), (529, "overloaded"), (401, "auth")):
+        frame = encoded(AnthropicDialect().error(status, "no"))
+        (failed,) = AnthropicReader("lab").read(frame)
+        assert isinstance(failed, Failed)
+        assert failed.fault.kind == kind

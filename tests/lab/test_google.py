@@ -4,10 +4,12 @@ from typing import Any
 
 import msgspec
 
+from moot.lab.dialect import encoded
 from moot.lab.google import GoogleDialect
+from moot.model.chunks import Failed
 from moot.model.profiles import Profile
 from moot.model.requests import File, ModelRequest, assistant, user
-from moot.providers.google import GoogleWire
+from moot.providers.google import GoogleReader, GoogleWire
 from moot.providers.scripts import question
 
 
@@ -23,5 +25,9 @@ def test_it_reads_what_the_client_writes() -> None:
     assert question(heard).strip() == "new"
 
 
-def test_its_errors_carry_the_status() -> None:
-    assert "Too many" in str(GoogleDialect().error(429, "Too many"))
+def test_its_errors_are_classified_by_our_client() -> None:
+    for status, kind in ((429, "rate_limit"), (529, "overloaded"), (401, "auth")):
+        frame = encoded(GoogleDialect().error(status, "no"))
+        (failed,) = GoogleReader("lab").read(frame)
+        assert isinstance(failed, Failed)
+        assert failed.fault.kind == kind

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.model.faults import fault
 
 COUNT = st.integers(min_value=0, max_value=10**9)
@@ -15,6 +15,7 @@ ONE_OF_EACH: tuple[Chunk, ...] = (
     Thought("Who sits where?", "signed"),
     ToolCall("call_1", "look_up", '{"word": "moot"}'),
     Usage(3, 5, reasoning=2, cached=1, cache_written=1, estimated=True),
+    Progress(12),
     Done("stop"),
     Failed(fault("timeout", "No content came.", retry_after=1.5)),
 )
@@ -48,4 +49,4 @@ def test_a_chunk_survives_json(chunk: Chunk) -> None:
 
 def test_each_chunk_has_a_tag_of_its_own() -> None:
     tags = [msgspec.to_builtins(chunk)["type"] for chunk in ONE_OF_EACH]
-    assert tags == ["text", "thought", "tool_call", "usage", "done", "failed"]
+    assert tags == ["text", "thought", "tool_call", "usage", "progress", "done", "failed"]

@@ -1,10 +1,11 @@
 import json
 from typing import Any
 
+import msgspec
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.model.profiles import Profile
 from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 from moot.providers.anthropic import AnthropicReader, AnthropicWire
@@ -14,7 +15,8 @@ START = {"type": "message_start", "message": {"usage": {"input_tokens": 5, "cach
 
 def read(*frames: dict[str, Any]) -> list[Chunk]:
     reader = AnthropicReader("lab")
-    return [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())]
+    chunks = [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())]
+    return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
 def block(**fields: object) -> dict[str, Any]:
@@ -92,7 +94,6 @@ def test_the_whole_request_with_cache_marks_on_what_stays() -> None:
             ],
             "stream": True,
             "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
-            "temperature": 0.5,
             "stop_sequences": ["END"],
             "tools": [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}],
             "thinking": {"type": "adaptive", "display": "summarized"},
@@ -143,8 +144,7 @@ def test_tool_use() -> None:
         {"type": "content_block_stop", "index": 0},
         *ended("tool_use"),
     )
-    assert chunks[0] == ToolCall("t1", "look", '{"at": 1}')
-    assert chunks[-1] == Done("tool_calls")
+    assert chunks[-2:] == [ToolCall("t1", "look", '{"at": 1}'), Done("tool_calls")]
 
 
 def test_a_cut_call_is_never_a_call() -> None:
@@ -155,6 +155,39 @@ def test_a_cut_call_is_never_a_call() -> None:
     )
     assert isinstance(chunks[-1], Failed)
     assert not [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
+
+
+def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
+    begun = block(type="tool_use", id="t1", name="delete_all")
+    stopped = {"type": "content_block_stop", "index": 0}
+    for frames in ([begun, stopped, *ended("max_tokens")], [begun, *ended("tool_use")]):
+        chunks = read(*frames)
+        assert isinstance(chunks[-1], Failed)
+        assert not [chunk for chunk in chunks if isinstance(chunk, ToolCall)]
+
+
+def test_a_call_being_written_is_a_sign_of_life() -> None:
+    reader = AnthropicReader("lab")
+    reader.read(json.dumps(block(type="tool_use", id="t1", name="look")).encode())
+    frame = json.dumps(delta(type="input_json_delta", partial_json='{"at"')).encode()
+    assert reader.read(frame) == [Progress(5)]
+
+
+def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
+    (*_, failed) = read(*ended("shrugged"))
+    assert isinstance(failed, Failed)
+    assert "shrugged" in failed.fault.message
+
+
+def test_temperature_and_thinking_exclude_each_other() -> None:
+    calm = AnthropicWire().body(msgspec.structs.replace(REQUEST, thinking=None), Profile(thinking="effort"))
+    assert json.loads(calm)["temperature"] == 0.5
+
+
+def test_a_text_file_is_a_text_document() -> None:
+    asked = ModelRequest(model="x", messages=(user(File("a.txt", "text/plain", b"hi")),))
+    (part,) = json.loads(AnthropicWire().body(asked, Profile()))["messages"][0]["content"]
+    assert part["source"] == {"type": "text", "media_type": "text/plain", "data": "hi"}
 
 
 def test_refusal_and_length_are_labelled() -> None:

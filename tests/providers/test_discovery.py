@@ -5,8 +5,7 @@ from tests.taking import LabServer
 
 async def test_servers_on_this_machine_are_found_by_asking_them(lab: LabServer) -> None:
     silent = {f"{name}_BASE_URL": "http://127.0.0.1:9/v1" for name in ("LMSTUDIO", "LLAMACPP", "VLLM")}
-    registry = Registry({}, {"OLLAMA_BASE_URL": f"{lab.url}/v1", **silent})
-    (found,) = await local_servers(registry)
-    await registry.aclose()
+    async with Registry({}, {"OLLAMA_BASE_URL": f"{lab.url}/v1", **silent}) as registry:
+        (found,) = await local_servers(registry)
     assert (found.provider, found.base_url) == ("ollama", f"{lab.url}/v1")
     assert "echo" in found.models

@@ -24,7 +24,16 @@ KEY = "sk-proj-verysecretkey"
         (400, '{"error": {"message": "bad", "code": "content_policy_violation"}}', "content_blocked", False),
         (400, '{"error": "temperature must be a number"}', "api_error", False),
         (422, '{"detail": [{"msg": "field required"}]}', "api_error", False),
-        (404, "model not found", "api_error", False),
+        (400, '{"error": {"message": "The input token count exceeds the maximum number of tokens allowed."}}', "context_length", False),
+        (400, '{"error": {"type": "invalid_request_error", "message": "exceed context limit: 9 > 8"}}', "context_length", False),
+        (400, '{"error": {"message": "Unknown parameter: safety_settings, timeout"}}', "api_error", False),
+        (500, '{"error": {"message": "upstream blocked the call"}}', "api_error", True),
+        (500, '{"error": {"message": "mod\\u00e8le inconnu"}}', "api_error", True),
+        (200, '{"error": {"message": "quota", "type": "rate_limit_error", "details": {"a": 1}}}', "rate_limit", True),
+        (200, '{"error": {"type": "server_error", "message": "it broke"}}', "api_error", True),
+        (200, '{"error": {"type": "api_error", "message": "Internal server error"}}', "api_error", True),
+        (200, '{"error": "rate limit reached"}', "rate_limit", True),
+        (404, "model not found, try content_filter", "api_error", False),
         (502, "<html>Bad gateway</html>", "api_error", True),
         (504, "", "timeout", True),
         (529, '{"type": "error", "error": {"type": "overloaded_error", "message": "x"}}', "overloaded", True),
@@ -74,6 +83,24 @@ def test_retry_after_in_every_spelling() -> None:
 def test_google_s_delay_is_read_from_the_body() -> None:
     body = b'{"error": {"code": 429, "message": "x", "details": [{"@type": "x"}, {"retryDelay": "17s"}]}}'
     assert from_response("google", 429, {}, body, None).retry_after == 17
+
+
+def test_bodies_in_other_encodings_are_read_as_far_as_they_go() -> None:
+    fault = from_response("lab", 500, {}, '{"error": {"message": "modèle inconnu"}}'.encode("latin-1"), None)
+    assert "inconnu" in fault.message
+    assert from_response("lab", 500, {}, b'{"detail": "\xff"}', None).kind == "api_error"
+    assert from_response("lab", 500, {}, b"[" * 100_000, None).kind == "api_error"
+
+
+def test_ordinary_words_are_not_keys() -> None:
+    for words in ("Unsupported key temperature in request", "skipping a skeleton", "pkgconfig"):
+        assert redact(words, None) == words
+
+
+def test_a_key_at_the_edge_of_what_is_quoted_leaves_nothing_behind() -> None:
+    plain = "7f3a9c21d4e86b05"
+    body = ("x" * 290 + " " + plain + " " + "y" * 300).encode()
+    assert "7f3a" not in from_response("lab", 500, {}, body, plain).message
 
 
 def test_a_web_page_is_never_quoted() -> None:

@@ -24,11 +24,17 @@ def test_what_strict_parsers_refuse_is_mended(frame: bytes, text: str) -> None:
     assert decode(strings, frame) == text
 
 
-@pytest.mark.parametrize("frame", [b"{broken", b"", b'{"a": 1}', b"[" * 100_000, b"NaN"])
+@pytest.mark.parametrize("frame", [b"{broken", b"", b'{"a": 1}', b"NaN"])
 def test_other_damage_is_a_bad_response(frame: bytes) -> None:
     with pytest.raises(ProviderError) as caught:
         decode(strings, frame)
     assert caught.value.fault.kind == "bad_response"
+
+
+def test_depth_is_damage_too() -> None:
+    with pytest.raises(ProviderError):
+        decode(msgspec.json.Decoder(), b"[" * 100_000 + b"]" * 100_000)
+    assert not is_json("[" * 100_000 + "]" * 100_000)
 
 
 @given(st.text())

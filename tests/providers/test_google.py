@@ -4,7 +4,7 @@ from typing import Any
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.model.profiles import Profile
 from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 from moot.providers.google import GoogleReader, GoogleWire
@@ -28,7 +28,8 @@ REQUEST = ModelRequest(
 
 def read(*frames: dict[str, Any]) -> list[Chunk]:
     reader = GoogleReader("lab")
-    return [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())] + reader.end()
+    chunks = [chunk for frame in frames for chunk in reader.read(json.dumps(frame).encode())] + reader.end()
+    return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
 def parts(*parts: dict[str, Any], finish: str | None = None, **more: object) -> dict[str, Any]:
@@ -131,6 +132,19 @@ def test_blocked_questions_and_answers() -> None:
 def test_a_call_that_broke_is_never_a_call() -> None:
     chunks = read(parts(finish="MALFORMED_FUNCTION_CALL"))
     assert [type(chunk) for chunk in chunks] == [Failed]
+
+
+def test_arguments_that_are_not_utf_8_do_not_break_the_turn() -> None:
+    reader = GoogleReader("lab")
+    frame = b'{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":"\xff"}}}]},"finishReason":"STOP"}]}'
+    chunks = reader.read(frame) + reader.end()
+    assert isinstance(chunks[-1], Done | Failed)
+
+
+def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
+    (*_, failed) = read(parts({"text": "Half an ans"}, finish="OTHER"))
+    assert isinstance(failed, Failed)
+    assert "OTHER" in failed.fault.message
 
 
 def test_only_models_that_answer_are_listed() -> None:

@@ -1,7 +1,8 @@
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,8 @@ from moot.lab.dialect import Dialect
 from moot.lab.frames import event, frames
 from moot.lab.google import GoogleDialect
 from moot.lab.openai import OpenAIDialect
+from moot.model.chunks import Usage
+from moot.model.errors import ProviderError
 from moot.model.requests import ModelRequest, user
 from moot.providers.http import HttpProvider
 from moot.providers.registry import WIRES, Api
@@ -110,16 +113,12 @@ async def test_the_script_over_the_socket_is_the_script_in_process(lab: LabServe
 
 
 async def test_a_list_that_is_no_list_is_a_bad_response(lab: LabServer) -> None:
-    from moot.model.errors import ProviderError  # noqa: PLC0415 - only here
-
     wrong = HttpProvider("wrong", WIRES["google"](), f"{lab.url}/v1", lab.transport)
     with pytest.raises(ProviderError, match="no list of models"):
         await wrong.models()
 
 
 async def test_prices_go_by_address(lab: LabServer) -> None:
-    from moot.model.chunks import Usage  # noqa: PLC0415 - only here
-
     here = HttpProvider("openai", WIRES["openai"](), "https://api.openai.com/v1", lab.transport)
     elsewhere = HttpProvider("openai", WIRES["openai"](), lab.url, lab.transport)
     free = HttpProvider("ollama", WIRES["openai"](), lab.url, lab.transport, free=True)
@@ -130,19 +129,82 @@ async def test_prices_go_by_address(lab: LabServer) -> None:
     assert here.profile("gpt-4o-mini").context == 128_000
 
 
-@pytest.mark.parametrize("api", APIS)
-async def test_one_connection_serves_many_answers(lab: LabServer, api: Api) -> None:
-    opened = 0
-    made = lab.transport.session.connector
-    assert made is not None
-    create = made._create_connection
+class Served(NamedTuple):
+    url: str
+    connections: list[int]
 
-    async def counted(*args: Any, **kwargs: Any) -> Any:
-        nonlocal opened
-        opened += 1
-        return await create(*args, **kwargs)
 
-    made._create_connection = counted  # type: ignore[method-assign]
-    for _ in range(5):
-        assert (await take(lab.provider(api), "echo")).result.status == "completed"
-    assert opened == 1
+@asynccontextmanager
+async def answering(*pieces: bytes, pause: float = 0.0, hang_up: bool = False) -> AsyncIterator[Served]:
+    """Serve one chunked answer to every request, in pieces, and count connections."""
+    connections: list[int] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(1)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+                writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                for piece in pieces:
+                    writer.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+                    await writer.drain()
+                    await asyncio.sleep(pause)
+                if hang_up:
+                    break
+                writer.write(b"0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        yield Served(f"http://{host}:{port}", connections)
+
+
+HELLO = b'data: {"choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}\n\n'
+DONE = b"data: [DONE]\n\n"
+
+
+@asynccontextmanager
+async def asked(served: Served) -> AsyncIterator[HttpProvider]:
+    transport = Transport()
+    yield HttpProvider("peer", WIRES["openai"](), served.url, transport)
+    await transport.aclose()
+
+
+async def test_one_connection_serves_many_answers_though_their_end_comes_late() -> None:
+    async with answering(HELLO, DONE, pause=0.002) as served, asked(served) as provider:
+        for _ in range(5):
+            assert (await take(provider, "x")).result.status == "completed"
+        assert len(served.connections) == 1
+
+
+async def test_a_finish_that_was_seen_counts_however_untidy_the_close() -> None:
+    async with answering(HELLO, hang_up=True) as served, asked(served) as provider:
+        result = (await take(provider, "x")).result
+    assert (result.status, result.text) == ("completed", "Hello")
+
+
+async def test_a_stop_after_the_end_does_not_undo_it() -> None:
+    stop = Stop()
+    async with answering(HELLO + DONE, pause=0.2) as served, asked(served) as provider:
+        asyncio.get_running_loop().call_later(0.01, stop.request)
+        result = (await take(provider, "x", stop=stop)).result
+    assert (result.status, result.text) == ("completed", "Hello")
+
+
+async def test_no_key_is_shown_by_an_error_inside_a_good_answer() -> None:
+    key = "7f3a9c21d4e86b05"
+    error = f'data: {{"error": {{"message": "no such account {key}"}}}}\n\n'.encode()
+    async with answering(error) as served, asked(served) as provider:
+        (batch,) = [batch async for batch in provider.stream(ModelRequest(model="x", messages=()), key)]
+    assert "no such account [key]" in str(batch)
+    assert key not in str(batch)
+
+
+async def test_a_key_that_cannot_be_sent_is_a_failed_turn() -> None:
+    async with answering(HELLO) as served, asked(served) as provider:
+        (batch,) = [
+            batch async for batch in provider.stream(ModelRequest(model="x", messages=()), "sec\nret")
+        ]
+    assert "key of peer" in str(batch)
+    assert "sec" not in str(batch)

@@ -45,13 +45,6 @@ def test_a_provider_s_own_wait_counts_instead() -> None:
     assert keys.next(set()) is first
 
 
-def test_what_was_asked_is_not_the_key_s_fault() -> None:
-    keys, (first, second), _ = ring(2)
-    keys.cool(first, fault("context_length", "long"))
-    assert keys.next(set()) is first
-    second.uses = 1
-
-
 def test_a_cooling_key_is_better_than_none() -> None:
     keys, (only,), _ = ring(1)
     keys.cool(only, fault("rate_limit", "slow"))

@@ -1,11 +1,13 @@
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
+from moot.model.errors import ProviderError
 from moot.model.profiles import Profile
 from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 from moot.providers.openai import OpenAIReader, OpenAIWire
@@ -15,7 +17,8 @@ PROFILE = Profile(thinking="effort", max_tokens_field="max_completion_tokens")
 
 def read(*frames: object) -> list[Chunk]:
     reader = OpenAIReader("lab")
-    return [chunk for frame in frames for chunk in reader.read(_bytes(frame))] + reader.end()
+    chunks = [chunk for frame in frames for chunk in reader.read(_bytes(frame))] + reader.end()
+    return [chunk for chunk in chunks if not isinstance(chunk, Progress)]
 
 
 def _bytes(frame: object) -> bytes:
@@ -176,8 +179,40 @@ def test_errors_in_the_stream() -> None:
     assert "model is loading" in plain.fault.message
 
 
-def test_unknown_finish_reasons_are_an_end() -> None:
+def test_an_ending_that_nobody_knows_is_not_taken_for_a_good_one() -> None:
     assert read(delta("eos_token", content="x")) == [Text("x"), Done("stop")]
+    assert read(delta("model_length", content="x")) == [Text("x"), Done("length")]
+    (_, failed) = read(delta("insufficient_system_resource", content="Half an ans"))
+    assert isinstance(failed, Failed)
+    assert "insufficient_system_resource" in failed.fault.message
+
+
+def test_a_call_is_cut_off_even_where_its_json_is_whole() -> None:
+    call = {"index": 0, "id": "a", "function": {"name": "delete_all", "arguments": ""}}
+    (failed,) = read(delta("length", tool_calls=[call]))
+    assert isinstance(failed, Failed)
+
+
+def test_a_call_being_written_is_a_sign_of_life() -> None:
+    call = {"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"x"'}}
+    assert OpenAIReader("lab").read(_bytes(delta(tool_calls=[call]))) == [Progress(4)]
+
+
+def test_a_new_id_is_a_new_call_whatever_its_index_says() -> None:
+    def call(id_: str) -> dict[str, object]:
+        return delta(tool_calls=[{"index": 0, "id": id_, "function": {"name": id_, "arguments": "{}"}}])
+
+    assert read(call("a"), call("b"), delta("stop")) == [
+        ToolCall("a", "a", "{}"),
+        ToolCall("b", "b", "{}"),
+        Done("tool_calls"),
+    ]
+
+
+def test_hostile_json_is_a_bad_response() -> None:
+    reader = OpenAIReader("lab")
+    with pytest.raises(ProviderError, match="cannot be read"):
+        reader.read(b'{"choices": [], "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
 def test_models_are_listed() -> None:

@@ -1,28 +1,31 @@
 import asyncio
+import gzip
 import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import aiohttp
 import pytest
+import trustme
 
 from moot.model.errors import ProviderError
 from moot.model.faults import Kind
-from moot.providers.transport import Transport, mapped_errors, proxy_for
+from moot.providers.transport import Transport, proxy_for
 
 
 @asynccontextmanager
-async def answering(answer: bytes) -> AsyncIterator[str]:
+async def answering(answer: bytes, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Serve the same bytes to everyone who connects."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(65536)
-        writer.write(answer)
-        await writer.drain()
+        with suppress(ConnectionError):
+            await reader.read(65536)
+            writer.write(answer)
+            await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     async with server:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
@@ -124,9 +127,23 @@ async def test_a_bad_address_is_the_user_s_to_mend() -> None:
     assert (error.fault.kind, error.fault.retryable) == ("network", False)
 
 
-def test_certificates_are_checked() -> None:
-    with pytest.raises(ProviderError, match="certificate"), mapped_errors("lab"):
-        raise ssl.SSLCertVerificationError
+async def test_certificates_are_checked() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)  # an authority that nobody knows
+    async with answering(b"HTTP/1.1 200 OK\r\n\r\n", context) as address:
+        error = await failing(f"https://{address}/v1")
+    assert error.fault.kind == "network"
+    assert "certificate" in error.fault.message
+
+
+async def test_what_follows_a_packed_answer_is_not_kept() -> None:
+    packed = gzip.compress(b"data: a\n\n")
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n"
+    async with answering(head + packed + b"x" * 1_000_000) as address:
+        transport = Transport()
+        got = [events async for events in transport.post("lab", f"http://{address}/", {}, b"", None)]
+        await transport.aclose()
+    assert got == [[b"a"]]
 
 
 async def test_the_session_sends_no_cookies_and_asks_for_no_packing() -> None:

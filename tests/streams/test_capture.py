@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.streams.capture import Capture, Piece, Retracted, Said, Thought
+from moot.streams.capture import Capture, Piece, Retracted, Said, Thinking
 
 
 def heard(*chunks: str) -> Capture:
@@ -41,7 +41,7 @@ def test_a_stray_closing_tag_turns_all_before_it_into_thought() -> None:
     assert second == [
         Said("It is 4."),
         Retracted(),
-        Thought("Let me see. It is 4."),
+        Thinking("Let me see. It is 4."),
         Said("The answer is 4."),
     ]
     assert (capture.text, capture.thoughts) == ("The answer is 4.", "Let me see. It is 4.")
@@ -56,12 +56,37 @@ def test_an_unclosed_block_is_captured_at_the_end() -> None:
 
 def test_tags_inside_code_are_only_characters() -> None:
     for text in (
-        "Write ```html\n<details><summary>x</summary></details>\n``` so.",
+        "Write\n```html\n<details><summary>x</summary></details>\n``` so.",
         "The tag `<think>` opens it and `</think>` closes it.",
-        "A fence ````\n```\n<think>\n```` ends.",
+        "A fence:\n````\n```\n<think>\n```` ends.",
     ):
         capture = heard(text)
         assert (capture.text, capture.thoughts, capture.details) == (text, "", "")
+
+
+def test_a_fence_begins_a_line_and_a_span_ends_on_its_line() -> None:
+    for thought in ("I could use ``` here, hm.\nSo 4.\n", "it is 5` long ", "two `` ticks "):
+        capture = heard(f"{thought}</think>The answer is 4.")
+        assert (capture.text, capture.thoughts) == ("The answer is 4.", thought)
+    capture = heard("see `<think>`")
+    assert (capture.text, capture.thoughts) == ("see `<think>`", "")
+    capture = heard("see `<think>so")
+    assert (capture.text, capture.thoughts) == ("see `", "so")
+
+
+def test_white_space_alone_is_no_answer() -> None:
+    capture = heard(" \n", "\t", " ")
+    assert capture.text == ""
+    assert heard("\n\n  indented").text == "  indented"
+
+
+def test_hostile_text_takes_linear_time() -> None:
+    assert heard("<details>" + "<summary>" * 100_000).details == ""
+    capture = Capture()
+    for _ in range(100_000):
+        capture.feed("`")
+    capture.close()
+    assert len(capture.text) == 100_000
 
 
 def test_a_lone_backtick_does_not_hide_tags_after_its_line() -> None:

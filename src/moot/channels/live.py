@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from rich.console import Console, Group, RenderableType
 from rich.containers import Lines
 from rich.live import Live as RichLive
@@ -10,17 +11,40 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from moot.channels.terminal import Lane, aside, ending_words, follow, lanes_of, safe
-from moot.model.events import Event, Notice, RunStarted, ToolCalled
+from moot.channels.terminal import aside, ending_words, safe
+from moot.model.events import (
+    Event,
+    Notice,
+    RunStarted,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    ToolCalled,
+    TurnEnded,
+    TurnStarted,
+)
+from moot.model.participants import Participant
 
 NARROWEST = 36  # characters that a column needs to be readable
 FRAMES = 10  # a second
+STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
+
+
+class Column(Struct):
+    """What one column of the live view shows."""
+
+    participant: Participant
+    style: str
+    model: str
+    state: str = "waiting"
+    tail: str = ""
+    turn: TurnEnded | None = None
 
 
 class Live:
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._lanes: dict[str, Lane] = {}
+        self._columns: dict[str, Column] = {}
         self._live = RichLive(
             get_renderable=self.view,
             console=console,
@@ -40,60 +64,85 @@ class Live:
         for event in events:
             match event:
                 case RunStarted(participants=participants):
-                    self._lanes = lanes_of(participants)
+                    self._columns = columns_for(participants)
                 case Notice() | ToolCalled():
-                    lane = self._lanes.get(event.participant or "")
-                    name = f"{lane.participant.name}: " if lane else ""
+                    column = self._columns.get(event.participant or "")
+                    name = f"{column.participant.name}: " if column else ""
                     self._console.print(Text(safe(f"{name}{aside(event)}"), style="dim"))
                 case _:
-                    follow(self._lanes, event, keep=self._console.width * self._console.height)
+                    update(self._columns, event, keep=self._console.width * self._console.height)
 
     def close(self) -> None:
         self._live.stop()
-        for lane in self._lanes.values():
-            self._console.print(self._whole(lane))
+        for column in self._columns.values():
+            self._console.print(self._whole(column))
 
     def view(self) -> RenderableType:
         """Draw every lane's newest lines, side by side where there is room for it."""
-        if not self._lanes:
+        if not self._columns:
             return Text("")
-        lanes = list(self._lanes.values())
+        columns = list(self._columns.values())
         room = max(8, self._console.height - 2)
-        if self._console.width // len(lanes) < NARROWEST:
+        if self._console.width // len(columns) < NARROWEST:
             return Group(
-                *(self._panel(lane, self._console.width, max(4, room // len(lanes))) for lane in lanes)
+                *(
+                    self._panel(column, self._console.width, max(4, room // len(columns)))
+                    for column in columns
+                )
             )
         grid = Table.grid(expand=True)
-        for _ in lanes:
+        for _ in columns:
             grid.add_column(ratio=1)
-        width = self._console.width // len(lanes)
-        tallest = max(len(self._lines(lane, width)) for lane in lanes) + 2
-        grid.add_row(*(self._panel(lane, width, min(room, max(8, tallest))) for lane in lanes))
+        width = self._console.width // len(columns)
+        tallest = max(len(self._lines(column, width)) for column in columns) + 2
+        grid.add_row(*(self._panel(column, width, min(room, max(8, tallest))) for column in columns))
         return grid
 
-    def _panel(self, lane: Lane, width: int, height: int) -> Panel:
-        shown = Text("\n").join(self._lines(lane, width)[-(height - 2) :])
+    def _panel(self, column: Column, width: int, height: int) -> Panel:
+        shown = Text("\n").join(self._lines(column, width)[-(height - 2) :])
         return Panel(
-            shown, title=self._title(lane), subtitle=lane.state, border_style=lane.style, height=height
+            shown, title=self._title(column), subtitle=column.state, border_style=column.style, height=height
         )
 
-    def _lines(self, lane: Lane, width: int) -> Lines:
-        ending = ending_words(lane.turn) if lane.turn else ""
-        gap = Text("\n\n" if lane.tail and ending else "")
-        return gap.join([Text(lane.tail), Text(safe(ending), style="red")]).wrap(
+    def _lines(self, column: Column, width: int) -> Lines:
+        ending = ending_words(column.turn) if column.turn else ""
+        gap = Text("\n\n" if column.tail and ending else "")
+        return gap.join([Text(column.tail), Text(safe(ending), style="red")]).wrap(
             self._console, max(1, width - 4)
         )
 
-    def _title(self, lane: Lane) -> Text:
-        return Text(f"{lane.participant.name} · {lane.model}", style=f"bold {lane.style}")
+    def _title(self, column: Column) -> Text:
+        return Text(f"{column.participant.name} · {column.model}", style=f"bold {column.style}")
 
-    def _whole(self, lane: Lane) -> RenderableType:
-        parts: list[RenderableType] = [Rule(self._title(lane), style=lane.style)]
-        if lane.turn is None:
-            parts.append(Text(lane.tail))
+    def _whole(self, column: Column) -> RenderableType:
+        parts: list[RenderableType] = [Rule(self._title(column), style=column.style)]
+        if column.turn is None:
+            parts.append(Text(column.tail))
         else:
-            said = (lane.turn.message.text, lane.turn.message.details)
+            said = (column.turn.message.text, column.turn.message.details)
             parts += [Text(safe(text).rstrip()) for text in said if text]
-            if words := ending_words(lane.turn):
-                parts.append(Text(safe(words), style="red" if lane.turn.fault else "yellow"))
+            if words := ending_words(column.turn):
+                parts.append(Text(safe(words), style="red" if column.turn.fault else "yellow"))
         return Group(*parts, "")
+
+
+def columns_for(participants: Sequence[Participant]) -> dict[str, Column]:
+    return {p.id: Column(p, STYLES[place % len(STYLES)], p.model) for place, p in enumerate(participants)}
+
+
+def update(columns: dict[str, Column], event: Event, keep: int) -> None:
+    """Bring the columns up to date; only the last `keep` characters are kept for the live view."""
+    match event:
+        case TurnStarted():
+            column = columns[event.participant]
+            column.model, column.tail, column.state = event.model, "", "waiting"
+        case TextDelta():
+            column = columns[event.participant]
+            column.tail, column.state = (column.tail + safe(event.text))[-keep:], "speaking"
+        case ThoughtDelta():
+            columns[event.participant].state = "thinking"
+        case TextRetracted():
+            columns[event.participant].tail = ""
+        case TurnEnded():
+            columns[event.participant].turn = event
+            columns[event.participant].state = event.status

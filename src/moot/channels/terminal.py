@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Protocol, TextIO
 
 import msgspec
-from msgspec import Struct
 
 from moot.model.events import (
     Event,
@@ -15,12 +14,10 @@ from moot.model.events import (
     ThoughtDelta,
     ToolCalled,
     TurnEnded,
-    TurnStarted,
 )
 from moot.model.participants import Participant
 
 CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
-STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
 
 class Reader(Protocol):
@@ -140,39 +137,6 @@ class Json:
 
     def close(self) -> None:
         self._out.flush()
-
-
-class Lane(Struct):
-    """What one column of the live view shows."""
-
-    participant: Participant
-    style: str
-    model: str
-    state: str = "waiting"
-    tail: str = ""
-    turn: TurnEnded | None = None
-
-
-def lanes_of(participants: Sequence[Participant]) -> dict[str, Lane]:
-    return {p.id: Lane(p, STYLES[place % len(STYLES)], p.model) for place, p in enumerate(participants)}
-
-
-def follow(lanes: dict[str, Lane], event: Event, keep: int) -> None:
-    """Bring the lanes up to date; only the last `keep` characters are kept for the live view."""
-    match event:
-        case TurnStarted():
-            lane = lanes[event.participant]
-            lane.model, lane.tail, lane.state = event.model, "", "waiting"
-        case TextDelta():
-            lane = lanes[event.participant]
-            lane.tail, lane.state = (lane.tail + safe(event.text))[-keep:], "speaking"
-        case ThoughtDelta():
-            lanes[event.participant].state = "thinking"
-        case TextRetracted():
-            lanes[event.participant].tail = ""
-        case TurnEnded():
-            lanes[event.participant].turn = event
-            lanes[event.participant].state = event.status
 
 
 def aside(event: Notice | ToolCalled) -> str:

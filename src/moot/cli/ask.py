@@ -1,6 +1,7 @@
 """`moot ask`: build the run from options and settings, and pick the reader that fits where it is read."""
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -48,16 +49,14 @@ def run(options: Options) -> int:
 async def _run(options: Options, piped: str) -> int:
     if not (options.question.strip() or piped.strip()):
         raise UsageError('There is no question: write moot ask "your question".')
-    chosen = settings.load(options.config)
+    chosen = settings.load(options.config, os.environ)
     files = tuple(read_file(path) for path in options.files)
-    registry = Registry(chosen.providers)
-    try:
+    async with Registry(chosen.providers, os.environ) as registry:
         lanes = await _lanes(options, chosen, registry)
         if files:
-            _check_files(lanes, files)
-        return await _ask(options, lanes, _request(options, piped, files))
-    finally:
-        await registry.aclose()
+            lanes = [_able_to_read(lane, files) for lane in lanes]
+        speaker = Speaker(chosen.limits)
+        return await _ask(options, lanes, _request(options, piped, files), speaker)
 
 
 def _piped() -> str:
@@ -131,20 +130,22 @@ def _told(model: str, why: str) -> str:
     return model
 
 
-def _check_files(lanes: Sequence[Lane], files: Sequence[File]) -> None:
-    """Refuse a file that a participant's model cannot read before anything is paid for."""
-    for lane in lanes:
-        for model in lane.chain:
-            takes = model.provider.profile(model.model).files
-            for file in files:
-                if (kind := file_kind(file.media_type)) not in takes:
-                    raise UsageError(
-                        f"{lane.participant.name} ({model.name}) takes no {kind} files such as {file.name}: "
-                        "leave the file out or choose another model."
-                    )
+def _able_to_read(lane: Lane, files: Sequence[File]) -> Lane:
+    """Refuse a file that the model cannot read before anything is paid; leave out fallbacks that cannot."""
+    for file in files:
+        if not _takes(lane.chain[0], file):
+            raise UsageError(
+                f"{lane.participant.name} ({lane.chain[0].name}) takes no {file_kind(file.media_type)} files such "
+                f"as {file.name}: leave the file out or choose another model."
+            )
+    return Lane(lane.participant, tuple(m for m in lane.chain if all(_takes(m, file) for file in files)))
 
 
-async def _ask(options: Options, lanes: Sequence[Lane], request: ModelRequest) -> int:
+def _takes(model: Resolved, file: File) -> bool:
+    return file_kind(file.media_type) in model.provider.profile(model.model).files
+
+
+async def _ask(options: Options, lanes: Sequence[Lane], request: ModelRequest, speaker: Speaker) -> int:
     reader = _reader(options, [lane.participant for lane in lanes])
     turns: list[TurnEnded] = []
     stop = Stop()
@@ -153,12 +154,12 @@ async def _ask(options: Options, lanes: Sequence[Lane], request: ModelRequest) -
         turns.extend(event for event in events if isinstance(event, TurnEnded))
         try:
             reader(events)
-        except BrokenPipeError:  # whoever read our output has left: there is nobody to answer
+        except OSError:  # whoever read our output has left: there is nobody to answer
             stop.request()
 
     with _stopped_by_ctrl_c(stop):
         try:
-            ended = await ask(lanes, request, RunLog(read), Speaker(), stop)
+            ended = await ask(lanes, request, RunLog(read), speaker, stop)
         finally:
             reader.close()
     if options.usage:

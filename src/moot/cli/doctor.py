@@ -1,6 +1,7 @@
 """`moot doctor`: what works, what lacks a key, and what to do, in plain words."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Literal
@@ -28,11 +29,8 @@ def run(config: Path | None) -> int:
 
 
 async def _run(config: Path | None) -> int:
-    registry = Registry(settings.load(config).providers)
-    try:
+    async with Registry(settings.load(config, os.environ).providers, os.environ) as registry:
         findings = await asyncio.gather(*(examine(registry, name) for name in registry))
-    finally:
-        await registry.aclose()
     for finding in findings:
         sys.stdout.write(f"{MARKS[finding.state]} {finding.provider:<11} {safe(finding.words)}\n")
     sys.stdout.write(f"\n{_advice(findings)}\n")
@@ -41,10 +39,10 @@ async def _run(config: Path | None) -> int:
 
 async def examine(registry: Registry, name: str) -> Finding:
     """Ask a provider for its models: the cheapest question that shows whether it would answer."""
-    if missing := registry.lacks_key(name):
-        return Finding(name, "idle", missing)
-    key = registry.keys(name).next(set())
     try:
+        if missing := registry.lacks_key(name):
+            return Finding(name, "idle", missing)
+        key = registry.keys(name).next(set())
         async with asyncio.timeout(SECONDS):
             found = await registry.provider(name).models(key.secret if key else None)
     except TimeoutError:
@@ -52,7 +50,7 @@ async def examine(registry: Registry, name: str) -> Finding:
     except Unavailable as error:
         return Finding(name, "idle", str(error))
     except MootError as error:
-        if registry.on_this_machine(name) and key is None:
+        if registry.on_this_machine(name):
             return Finding(name, "idle", f"Not running at {registry.base_url(name)}.")
         return Finding(name, "broken", str(error))
     return Finding(name, "works", _works(registry, name, found))

@@ -1,12 +1,13 @@
 """`moot models`: every model that can be asked right now, one a line."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from moot.channels.terminal import safe
 from moot.cli import loop, settings
-from moot.model.errors import MootError, UnknownModel
+from moot.model.errors import MissingKey, MootError, UnknownModel
 from moot.providers.registry import Registry
 
 SECONDS = 10.0
@@ -17,14 +18,13 @@ def run(provider: str, config: Path | None) -> int:
 
 
 async def _run(provider: str, config: Path | None) -> int:
-    registry = Registry(settings.load(config).providers)
-    if provider and provider not in registry:
-        raise UnknownModel(f"There is no provider {provider!r}. Providers are: {', '.join(registry)}.")
-    names = [provider] if provider else [name for name in registry if not registry.lacks_key(name)]
-    try:
+    async with Registry(settings.load(config, os.environ).providers, os.environ) as registry:
+        if provider and provider not in registry:
+            raise UnknownModel(f"There is no provider {provider!r}. Providers are: {', '.join(registry)}.")
+        if provider and (missing := registry.lacks_key(provider)):
+            raise MissingKey(missing)
+        names = [provider] if provider else [name for name in registry if not registry.lacks_key(name)]
         lists = await asyncio.gather(*(_models(registry, name, wanted=bool(provider)) for name in names))
-    finally:
-        await registry.aclose()
     found = [f"{name}/{model}" for name, models in zip(names, lists, strict=True) for model in models]
     sys.stdout.write("".join(f"{safe(name)}\n" for name in found))
     if not found:
@@ -40,6 +40,5 @@ async def _models(registry: Registry, name: str, *, wanted: bool) -> list[str]:
             return sorted(await registry.provider(name).models(key.secret if key else None))
     except (MootError, TimeoutError) as error:
         if wanted or key:
-            missing = registry.lacks_key(name)
-            sys.stderr.write(f"moot: {missing or error or f'{name} did not answer in {SECONDS:g} s.'}\n")
+            sys.stderr.write(f"moot: {str(error) or f'{name} did not answer in {SECONDS:g} s.'}\n")
         return []

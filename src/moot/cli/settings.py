@@ -1,6 +1,5 @@
 """Settings: `moot.toml` files and `MOOT_*` variables, read once and passed on as values."""
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,20 +11,25 @@ from msgspec import Struct
 
 from moot.model.errors import BadSettings
 from moot.providers.registry import ProviderConfig
+from moot.streams.turn import Limits
 
 FILE = "moot.toml"
 PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`model` is asked when none is named; `fallback` names who is asked when a model fails."""
+    """`model` is asked when none is named; `fallback` names who is asked when a model fails.
+
+    `limits` are those of one answer: seconds without content, seconds in all, characters.
+    """
 
     model: str | None = None
     providers: dict[str, ProviderConfig] = {}
     fallback: dict[str, tuple[str, ...]] = {}
+    limits: Limits = Limits()
 
 
-def load(config: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
+def load(config: Path | None, environment: Mapping[str, str]) -> Settings:
     """Merge the environment and every settings file; what comes first counts."""
     merged: dict[str, Any] = _from_environment(environment)
     for path in _files(config):
@@ -67,9 +71,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _fill(into: dict[str, Any], more: dict[str, Any]) -> None:
-    """Add what is not set yet; but a key never follows an address that another file has set."""
+    """Add what is not set yet; an address and the key for it come from one file, or not at all."""
+    bound = {"base_url", "key_env"} if {"base_url", "key_env"} & into.keys() else set()
     for name, value in more.items():
-        if name == "key_env" and "base_url" in into:
+        if name in bound:
             continue
         if isinstance(value, dict) and isinstance(into.get(name), dict):
             _fill(into[name], value)

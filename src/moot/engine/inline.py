@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
-from moot.model.events import RunEnded, RunStarted, RunStatus, Seat, TurnEnded
+from moot.model.events import RunEnded, RunStarted, RunStatus, Seat, TurnStatus
 from moot.model.participants import Participant
 from moot.model.requests import ModelRequest
 from moot.providers.registry import Resolved
@@ -32,12 +32,15 @@ async def ask(
             )
             for lane in lanes
         ]
-    ended = RunEnded(status=_status([turn.result() for turn in turns], stop))
+    ended = RunEnded(status=run_status([turn.result().status for turn in turns]))
     await log.append([ended])
     return ended
 
 
-def _status(turns: list[TurnEnded], stop: Stop) -> RunStatus:
-    if stop.reason:
-        return "stopped" if stop.reason == "stopped_by_user" else "interrupted"
-    return "failed" if all(turn.status == "failed" for turn in turns) else "completed"
+def run_status(turns: Sequence[TurnStatus]) -> RunStatus:
+    """Sum up a run: stopped if anybody was, failed if nobody finished."""
+    if "stopped" in turns:
+        return "stopped"
+    if "interrupted" in turns:
+        return "interrupted"
+    return "completed" if "completed" in turns else "failed"

@@ -4,6 +4,7 @@ Every turn ends exactly once, with a TurnEnded, whatever went wrong on the way.
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Sequence
 
@@ -12,7 +13,7 @@ import msgspec
 from moot.engine.estimate import estimate
 from moot.model.chunks import Usage
 from moot.model.events import Answer, Notice, NoticeKind, Seat, TurnEnded, TurnStarted, TurnStatus
-from moot.model.faults import Fault
+from moot.model.faults import Fault, fault
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
@@ -54,8 +55,8 @@ class Speaker:
             result = await self._ask(turn, request)
             if not _may_ask_on(result) or place == len(chain) - 1:
                 break
-            then = chain[place + 1].name
-            await turn.notice("fallback", f"{_reason(result)} {then} is asked instead of {model.name}.")
+            then, why = chain[place + 1].name, result.fault.message if result.fault else ""
+            await turn.notice("fallback", f"{why} {then} is asked instead of {model.name}.")
         ended = turn.ended(result)
         await emit([ended])
         return ended
@@ -68,11 +69,11 @@ class Speaker:
             result = await self._once(turn, request, key)
             if not _may_ask_on(result) or attempt == TRIES:
                 return result
-            if key is not None and result.fault is not None:
-                turn.model.keys.cool(key, result.fault)
+            if key is not None and (trouble := result.fault) is not None and _another_key_may_help(trouble):
+                turn.model.keys.cool(key, trouble)
                 tried.add(key.source)
-                if result.status == "error" and (other := turn.model.keys.next(tried)):
-                    await turn.notice("next_key", f"{_reason(result)} Trying the key from {other.source}.")
+                if other := turn.model.keys.next(tried):
+                    await turn.notice("next_key", f"{trouble.message} Trying the key from {other.source}.")
                     key = other
                     continue
             if not await self._waited(turn, result, attempt):
@@ -87,7 +88,13 @@ class Speaker:
         await turn.start()
         ask = msgspec.structs.replace(request, model=turn.model.model)
         stream = turn.model.provider.stream(ask, key.secret if key else None)
-        result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
+        try:
+            result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
+        except Exception as error:
+            # A mistake of ours must not end the other lanes; here, and only here, it becomes a failed turn.
+            logging.getLogger(__name__).exception("a turn failed")
+            words = f"A mistake in Moot itself ended this turn ({type(error).__name__})."
+            result = StreamResult("error", fault=fault("api_error", words, retryable=False))
         await turn.count(ask, result)
         return _naming_key(result, key)
 
@@ -125,6 +132,7 @@ class Turn:
         self._clock = asyncio.get_running_loop().time
         self._started = self._clock()
         self._waited = 0.0
+        self._latency = 0.0
 
     async def start(self) -> None:
         self._attempts += 1
@@ -146,12 +154,14 @@ class Turn:
 
     async def count(self, request: ModelRequest, result: StreamResult) -> None:
         """Add up what the attempt used, by the provider's count or else by our estimate."""
-        usage = result.usage
+        self._latency = self._clock() - self._started
+        usage, guess = result.usage, estimate(request, result.text + result.thoughts + result.details)
         if usage is None:
-            heard = result.text + result.thoughts + result.details
-            if not heard and result.fault is not None:
+            if not guess.output and result.fault is not None:
                 return
-            usage = estimate(request, heard)
+            usage = guess
+        elif result.finish is None and guess.output > usage.output:  # the count came before the words
+            usage = msgspec.structs.replace(usage, output=guess.output, estimated=True)
         self._usage += usage
         cost = await asyncio.to_thread(self.model.provider.cost, self.model.model, usage)
         self._cost = None if self._cost is None or cost is None else self._cost + cost
@@ -174,7 +184,7 @@ class Turn:
             finish=result.finish,
             fault=result.fault,
             first_token=None if first is None else self._waited + first,
-            latency=self._clock() - self._started,
+            latency=self._latency,
         )
 
 
@@ -184,9 +194,10 @@ def _may_ask_on(result: StreamResult) -> bool:
     return result.status in {"error", "timeout", "empty_response"} and not result.text and not blocked
 
 
-def _reason(result: StreamResult) -> str:
-    fault: Fault | None = result.fault
-    return fault.message if fault else "It failed."
+def _another_key_may_help(trouble: Fault) -> bool:
+    return trouble.kind in {"auth", "rate_limit", "overloaded"} or (
+        trouble.kind == "api_error" and trouble.retryable
+    )
 
 
 def _naming_key(result: StreamResult, key: Key | None) -> StreamResult:

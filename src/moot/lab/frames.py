@@ -6,10 +6,8 @@ from itertools import accumulate
 from typing import Any
 
 from moot.lab.dialect import Counts, Dialect, encoded
-from moot.model.chunks import Finish
 from moot.providers.scripts import Performance
 
-CUT: dict[str, Finish] = {"content_filter": "content_filter", "length": "length"}
 COMMENTS = b": keep-alive\n\n:\n\ndata:\n\nevent: ping\n\nretry: 10\n\n"
 
 
@@ -28,10 +26,8 @@ def frames(dialect: Dialect, performance: Performance) -> Iterator[Any]:
     yield from said
     if trouble in {"no_finish", "cut_tool", "endless"}:
         return
-    finish = CUT.get(trouble, script.finish)
-    if script.tool and trouble != "stop_with_tools":
-        finish = "tool_calls"
-    yield from dialect.finish(finish, counts)
+    calls = script.tool is not None and trouble != "stop_with_tools"
+    yield from dialect.finish("tool_calls" if calls else performance.finish, counts)
     if trouble == "empty_choices":
         yield from dialect.empty()
     if trouble != "no_done":

@@ -1,6 +1,6 @@
 """What a provider's stream is made of, once its wire format is understood.
 
-A stream is any number of text, thought, tool call and usage chunks, then exactly one `Done` or `Failed`.
+A stream is any number of chunks of the other kinds, then exactly one `Done` or `Failed`.
 """
 
 from typing import Literal
@@ -53,6 +53,12 @@ class Usage(Struct, frozen=True, tag="usage"):
         )
 
 
+class Progress(Struct, frozen=True, tag="progress"):
+    """A sign of life: content that is not whole yet, such as a tool call being written."""
+
+    characters: int = 0
+
+
 class Done(Struct, frozen=True, tag="done"):
     finish: Finish
 
@@ -61,4 +67,4 @@ class Failed(Struct, frozen=True, tag="failed"):
     fault: Fault
 
 
-Chunk = Text | Thought | ToolCall | Usage | Done | Failed
+Chunk = Text | Thought | ToolCall | Usage | Progress | Done | Failed

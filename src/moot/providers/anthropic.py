@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCall, Usage
-from moot.model.faults import fault
+from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
 from moot.model.profiles import Profile, file_kind
 from moot.model.requests import Effort, File, Message, ModelRequest, Part, ToolResult
 from moot.providers import failures
@@ -29,7 +28,7 @@ FINISH: dict[str, Finish] = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-BUDGETS: dict[Effort, int] = {"low": 2048, "medium": 8192, "high": 24576}
+BUDGETS: dict[Effort, int] = {"low": 2048, "medium": 8192, "high": 15360}
 CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -73,6 +72,8 @@ _frames = msgspec.json.Decoder(Frame)
 
 
 class AnthropicWire:
+    api = "anthropic"
+
     def url(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
         return "/messages"
 
@@ -89,8 +90,6 @@ class AnthropicWire:
         }
         if request.system:
             body["system"] = [{"type": "text", "text": request.system, **CACHED}]
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
         if request.stop:
             body["stop_sequences"] = request.stop
         if request.tools:
@@ -110,6 +109,8 @@ class AnthropicWire:
             body["max_tokens"] += budget
         if output:
             body["output_config"] = output
+        if request.temperature is not None and "thinking" not in body:  # the two exclude each other
+            body["temperature"] = request.temperature
         return msgspec.json.encode(body)
 
     def reader(self, who: str) -> "AnthropicReader":
@@ -141,6 +142,9 @@ def _part(part: Part) -> dict[str, Any]:
             return {"type": "text", "text": text}
         case Thought(text, signature):
             return {"type": "thinking", "thinking": text, "signature": signature}
+        case File(_, media_type, data) if file_kind(media_type) == "text":
+            written = {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
+            return {"type": "document", "source": written}
         case File(_, media_type, data):
             kind = "image" if file_kind(media_type) == "image" else "document"
             source = {"type": "base64", "media_type": media_type, "data": b64encode(data).decode()}
@@ -154,11 +158,11 @@ def _part(part: Part) -> dict[str, Any]:
 class AnthropicReader:
     def __init__(self, who: str) -> None:
         self._who = who
-        self._finish: Finish | None = None
+        self._finish: str | None = None
         self._usage = WireUsage()
         self._tool: Block | None = None
         self._arguments: list[str] = []
-        self._called = False
+        self._calls: list[ToolCall] = []
 
     def read(self, frame: bytes) -> list[Chunk]:
         data = decode(_frames, frame) if frame else Frame()
@@ -172,8 +176,7 @@ class AnthropicReader:
             case "message_start" if data.message is not None:
                 return self._count(data.message.usage)
             case "message_delta":
-                if data.delta is not None and data.delta.stop_reason:
-                    self._finish = FINISH.get(data.delta.stop_reason, "stop")
+                self._finish = (data.delta and data.delta.stop_reason) or self._finish
                 return self._count(data.usage)
             case "message_stop":
                 return self.end()
@@ -182,11 +185,12 @@ class AnthropicReader:
         return []
 
     def end(self) -> list[Chunk]:
-        if self._tool is not None:
-            return self._close()
-        if self._finish is None:
-            return [Failed(failures.ended_early(self._who))]
-        return [Done("tool_calls" if self._called and self._finish == "stop" else self._finish)]
+        if self._finish not in FINISH:
+            return [Failed(failures.ended_early(self._who, self._finish))]
+        finish = FINISH[self._finish]
+        if self._tool is not None or (self._calls and finish == "length"):
+            return [Failed(failures.cut_call(self._tool.name if self._tool else self._calls[-1].name))]
+        return [*self._calls, Done("tool_calls" if self._calls and finish == "stop" else finish)]
 
     def _read_delta(self, delta: Delta) -> list[Chunk]:
         if delta.text:
@@ -197,6 +201,7 @@ class AnthropicReader:
             return [Thought("", delta.signature)]
         if delta.partial_json:
             self._arguments.append(delta.partial_json)
+            return [Progress(len(delta.partial_json))]
         return []
 
     def _open(self, block: Block) -> list[Chunk]:
@@ -208,14 +213,13 @@ class AnthropicReader:
         return [Thought(block.thinking)] if block.thinking else []
 
     def _close(self) -> list[Chunk]:
-        if self._tool is None:
-            return []
-        tool, self._tool = self._tool, None
-        arguments = "".join(self._arguments) or "{}"
-        if not is_json(arguments):
-            return [Failed(fault("bad_response", f"The call of the tool {tool.name} was cut off."))]
-        self._called = True
-        return [ToolCall(tool.id, tool.name, arguments)]
+        if self._tool is not None:
+            arguments = "".join(self._arguments) or "{}"
+            if not is_json(arguments):
+                return [Failed(failures.cut_call(self._tool.name))]
+            self._calls.append(ToolCall(self._tool.id, self._tool.name, arguments))
+            self._tool = None
+        return []
 
     def _count(self, usage: WireUsage | None) -> list[Chunk]:
         """Counts arrive in two halves, and the later one may leave out what the first one said."""

@@ -15,18 +15,30 @@ from msgspec import Raw, Struct
 from moot.model.faults import Fault, Kind, fault
 
 QUOTE = 300
-KEY_LIKE = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza|Bearer)[-_ ]?[A-Za-z0-9*._-]{6,}")
+KEY_LIKE = re.compile(r"\b(?:(?:sk|pk|gsk|xai)[-_]|AIza|Bearer )[A-Za-z0-9*._-]{6,}")
 
+# What providers call their errors in `type`, `code` or `status`.
+CODES: tuple[tuple[Kind, str], ...] = (
+    ("context_length", r"context_length|context_size|context_window"),
+    ("auth", r"authentication|invalid_api_key|api_key_invalid|permission|unauthenticated"),
+    ("content_blocked", r"content_filter|content_policy|safety|prohibited_content"),
+    ("overloaded", r"overloaded|unavailable"),
+    ("rate_limit", r"rate_limit|resource_exhausted|insufficient_quota"),
+    ("timeout", r"timeout|deadline_exceeded"),
+    ("api_error", r"server_error|api_error|internal"),
+)
+# What they only say in words.
 WORDS: tuple[tuple[Kind, str], ...] = (
     (
         "context_length",
-        r"context_length|context.?size|context length|context window|prompt is too long|too many tokens",
+        r"context.?(length|size|window|limit)|prompt is too long|too many tokens|maximum number of tokens",
     ),
-    ("auth", r"authentication|invalid_api_key|api key not valid|api_key_invalid|permission|unauthenticated"),
-    ("content_blocked", r"content_filter|content_policy|safety|prohibited_content|blocked"),
-    ("overloaded", r"overloaded|unavailable|capacity"),
-    ("rate_limit", r"rate.?limit|resource_exhausted|insufficient_quota|too many requests"),
-    ("timeout", r"timeout|timed out|deadline_exceeded"),
+    ("auth", r"api key not valid|invalid api key|incorrect api key"),
+)
+PLAIN_WORDS: tuple[tuple[Kind, str], ...] = (
+    *WORDS,
+    ("rate_limit", r"rate limit|too many requests"),
+    ("overloaded", r"overloaded|at capacity"),
 )
 
 
@@ -37,11 +49,7 @@ class WireError(Struct):
     type: str | None = None
     code: str | int | None = None
     status: str | None = None
-    details: list["RetryDetail"] | None = None
-
-
-class RetryDetail(Struct, rename="camel"):
-    retry_delay: str | None = None
+    details: Raw = Raw(b"")  # a list in Google's errors, anything in others'
 
 
 class ErrorBody(Struct):
@@ -59,7 +67,7 @@ def from_response(who: str, status: int, headers: Mapping[str, str], body: bytes
     if body.lstrip()[:1] == b"<":
         said = WireError(message="it answered with a web page, not a model's answer; check its base_url")
     else:
-        said = _parse(body) or WireError(message=body[:QUOTE].decode("utf-8", "replace"))
+        said = _parse(body) or WireError(message=body[: 4 * QUOTE].decode("utf-8", "replace"))
     return from_error(who, said, status=status, key=key, retry_after=retry_after(headers))
 
 
@@ -102,22 +110,25 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def redact(text: str, key: str | None) -> str:
     """Shorten a provider's words and take keys and control characters out of them."""
-    if key:
-        text = text.replace(key, "[key]")
-    text = KEY_LIKE.sub("[key]", text)
+    text = concealed(text, key)
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= QUOTE else text[:QUOTE] + "…"
 
 
+def concealed(text: str, key: str | None) -> str:
+    """Take a key, and what looks like one, out of a text."""
+    return KEY_LIKE.sub("[key]", text.replace(key, "[key]") if key else text)
+
+
 def _parse(body: bytes) -> WireError | None:
+    text = body.decode("utf-8", "replace")
     try:
-        found = _decode_bodies(body)[0] if body.lstrip()[:1] == b"[" else _decode_body(body)
-    except (msgspec.DecodeError, IndexError):
+        found = _decode_bodies(text)[0] if text.lstrip()[:1] == "[" else _decode_body(text)
+    except (msgspec.DecodeError, IndexError, RecursionError):
         return None
     if isinstance(found.error, str):
         return WireError(message=found.error)
-    detail = bytes(found.detail).decode()
-    return found.error or WireError(message=found.message or detail)
+    return found.error or WireError(message=found.message or bytes(found.detail).decode())
 
 
 def _kind(said: WireError, status: int) -> Kind:
@@ -132,11 +143,16 @@ def _kind(said: WireError, status: int) -> Kind:
             return "timeout"
         case 404:
             return "api_error"
-    words = " ".join(str(w) for w in (said.type, said.code, said.status, said.message) if w).lower()
-    for kind, pattern in WORDS:
-        if re.search(pattern, words):
-            return kind
-    return "bad_response" if status == 200 else "api_error"
+    codes = " ".join(str(word) for word in (said.type, said.code, said.status) if word).lower()
+    words = (said.message or "").lower()
+    found = _first(CODES, codes)
+    if found in {None, "api_error"}:
+        found = _first(WORDS if codes else PLAIN_WORDS, words) or found
+    return found or ("bad_response" if status == 200 else "api_error")
+
+
+def _first(table: tuple[tuple[Kind, str], ...], words: str) -> Kind | None:
+    return next((kind for kind, pattern in table if re.search(pattern, words)), None)
 
 
 def _retryable(kind: Kind, said: WireError, status: int) -> bool | None:
@@ -144,7 +160,7 @@ def _retryable(kind: Kind, said: WireError, status: int) -> bool | None:
     if "insufficient_quota" in {said.code, said.type}:
         return False
     if kind in {"api_error", "bad_response"}:
-        return status >= 500
+        return status >= 500 or (kind == "api_error" and status == 200)  # a 500 inside a good status
     return None
 
 
@@ -169,12 +185,16 @@ def _sentence(kind: Kind, who: str, status: int, quote: str) -> str:
 
 
 def _delay(said: WireError) -> float | None:
-    for detail in said.details or ():
-        if detail.retry_delay and (match := re.fullmatch(r"([\d.]+)s", detail.retry_delay)):
-            return float(match[1])
-    return None
+    match = re.search(rb'"retryDelay":\s*"([\d.]+)s"', bytes(said.details))
+    return float(match[1]) if match else None
 
 
-def ended_early(who: str) -> Fault:
-    """Make the fault of a stream that stopped without saying that it had finished."""
-    return fault("network", f"{who} ended the stream early; the answer may be incomplete.")
+def ended_early(who: str, reason: str | None = None) -> Fault:
+    """Make the fault of a stream that stopped before the answer was complete."""
+    why = f" ({reason})" if reason else ""
+    return fault("network", f"{who} ended the stream early{why}; the answer may be incomplete.")
+
+
+def cut_call(tool: str) -> Fault:
+    """Make the fault of a tool call that did not arrive whole, and so is never made."""
+    return fault("bad_response", f"The call of the tool {tool} was cut off.")

@@ -15,7 +15,7 @@ def decode(decoder: msgspec.json.Decoder[T], frame: bytes) -> T:
     """Decode a frame; lone surrogates and broken UTF-8 become U+FFFD, other damage is a bad response."""
     try:
         return decoder.decode(frame)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
             return decoder.decode(_mended(frame))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -33,6 +33,6 @@ def is_json(text: str) -> bool:
     """Tell whether a tool call's arguments arrived whole."""
     try:
         msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
     return True

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.model.faults import fault
 from moot.model.profiles import Profile
 from moot.model.requests import Effort, File, ModelRequest, Part, ToolResult
@@ -89,6 +89,8 @@ _listings = msgspec.json.Decoder(Listing)
 
 
 class GoogleWire:
+    api = "google"
+
     def url(self, model: str) -> str:
         return f"/models/{quote(model, safe='')}:streamGenerateContent?alt=sse"
 
@@ -172,7 +174,7 @@ class GoogleReader:
     def __init__(self, who: str) -> None:
         self._who = who
         self._finish: str | None = None
-        self._calls = 0
+        self._calls: list[ToolCall] = []
         self._overlaps = Overlaps()
 
     def read(self, frame: bytes) -> list[Chunk]:
@@ -197,26 +199,27 @@ class GoogleReader:
 
     def end(self) -> list[Chunk]:
         match self._finish:
-            case None:
-                return [Failed(failures.ended_early(self._who))]
+            case "STOP":
+                return [*self._calls, Done("tool_calls" if self._calls else "stop")]
+            case "MAX_TOKENS" if self._calls:
+                return [Failed(failures.cut_call(self._calls[-1].name))]
+            case "MAX_TOKENS":
+                return [Done("length")]
+            case reason if reason in BLOCKED:
+                return [Done("content_filter")]
             case reason if reason in CUT_CALL:
                 return [
                     Failed(fault("bad_response", f"{self._who} could not finish a tool call ({reason})."))
                 ]
-            case reason if reason in BLOCKED:
-                return [Done("content_filter")]
-            case "MAX_TOKENS":
-                return [Done("length")]
-        return [Done("tool_calls" if self._calls else "stop")]
+        return [Failed(failures.ended_early(self._who, self._finish))]
 
     def _read_part(self, part: WirePart, tokens: int | None, chunks: list[Chunk]) -> None:
         if part.function_call is not None:
-            self._calls += 1
             call = part.function_call
-            arguments = bytes(call.args).decode()
-            chunks.append(
-                ToolCall(call.id or f"call_{self._calls}", call.name, arguments, part.thought_signature)
-            )
+            arguments = bytes(call.args).decode("utf-8", "replace")
+            place = f"call_{len(self._calls) + 1}"
+            self._calls.append(ToolCall(call.id or place, call.name, arguments, part.thought_signature))
+            chunks.append(Progress(len(arguments)))
         elif part.text and part.thought:
             chunks.append(Thought(part.text))
         elif part.text and (text := self._overlaps.new_text(part.text, tokens)):

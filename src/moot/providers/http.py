@@ -1,9 +1,8 @@
 """A provider behind HTTP: a wire format, an address, and the shared transport."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Protocol
 
 import msgspec
 
@@ -12,40 +11,12 @@ from moot.model.errors import ProviderError
 from moot.model.faults import fault
 from moot.model.profiles import Profile
 from moot.model.requests import ModelRequest
-from moot.providers import prices, profiles
+from moot.providers import failures, prices, profiles
 from moot.providers.provider import ChunkStream
 from moot.providers.transport import Transport
+from moot.providers.wire import ENDINGS, Wire, understood
 
-ENDINGS = (Done, Failed)
 DRAIN_SECONDS = 0.02
-
-
-class Reader(Protocol):
-    """Understands one stream; it holds what a wire format spreads over several events."""
-
-    def read(self, frame: bytes) -> list[Chunk]:
-        """Turn the data of one event into chunks."""
-        ...
-
-    def end(self) -> list[Chunk]:
-        """Close the books when the stream has ended without a word of its own."""
-        ...
-
-
-class Wire(Protocol):
-    """A wire format: how a request is written and how its answer is read."""
-
-    def url(self, model: str) -> str: ...
-
-    def headers(self, key: str | None) -> Mapping[str, str]: ...
-
-    def body(self, request: ModelRequest, profile: Profile) -> bytes: ...
-
-    def reader(self, who: str) -> Reader: ...
-
-    def models_url(self) -> str: ...
-
-    def read_models(self, body: bytes) -> list[str]: ...
 
 
 class HttpProvider:
@@ -53,16 +24,16 @@ class HttpProvider:
         self, name: str, wire: Wire, base_url: str, transport: Transport, *, free: bool = False
     ) -> None:
         self.name = name
-        self._free = free
         self.base_url = base_url.rstrip("/")
         self._wire = wire
         self._transport = transport
+        self._free = free
 
     def check(self, model: str) -> None:
         """Nothing is known here: which models there are is the server's to say."""
 
     def profile(self, model: str) -> Profile:
-        known = profiles.profile(self.name, model)
+        known = profiles.profile(self._wire.api, model)
         return msgspec.structs.replace(known, context=prices.context_window(self.base_url, model))
 
     def cost(self, model: str, usage: Usage) -> float | None:
@@ -70,7 +41,7 @@ class HttpProvider:
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         reader = self._wire.reader(self.name)
-        body = self._wire.body(request, profiles.profile(self.name, request.model))
+        body = self._wire.body(request, profiles.profile(self._wire.api, request.model))
         url = self.base_url + self._wire.url(request.model)
         answer = self._transport.post(self.name, url, self._wire.headers(key), body, key)
         heard = False
@@ -80,23 +51,24 @@ class HttpProvider:
                     heard = True
                     chunks = understood(reader, frames)
                     if chunks and isinstance(chunks[-1], ENDINGS):
-                        yield chunks[:-1]
-                        if isinstance(chunks[-1], Done):
-                            await _drained(answer)
-                        yield chunks[-1:]
+                        try:
+                            yield _concealed(chunks, key)
+                        finally:
+                            await _drained(answer, chunks[-1])
                         return
                     if chunks:
                         yield chunks
             yield reader.end() if heard else [Done("stop")]
         except ProviderError as error:
-            yield [Failed(error.fault)]
+            ending = reader.end()  # a finish that was seen counts, however untidy the close
+            yield ending if isinstance(ending[-1], Done) else [Failed(error.fault)]
 
     async def models(self, key: str | None = None) -> list[str]:
         url = self.base_url + self._wire.models_url()
         body = await self._transport.get(self.name, url, self._wire.headers(key), key)
         try:
             return self._wire.read_models(body)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise ProviderError(
                 fault("bad_response", f"{self.name} gave no list of models that can be read.")
             ) from error
@@ -105,22 +77,18 @@ class HttpProvider:
         """Nothing of its own to close: the transport is shared and closed by its owner."""
 
 
-def understood(reader: Reader, frames: list[bytes]) -> list[Chunk]:
-    """Read frames up to an ending; one that cannot be read is an ending too."""
-    chunks: list[Chunk] = []
-    for frame in frames:
-        try:
-            chunks += reader.read(frame)
-        except ProviderError as error:
-            chunks.append(Failed(error.fault))
-        if chunks and isinstance(chunks[-1], ENDINGS):
-            break
-    return chunks
+def _concealed(chunks: list[Chunk], key: str | None) -> list[Chunk]:
+    """Take the key out of what the provider says went wrong."""
+    if not isinstance(failed := chunks[-1], Failed):
+        return chunks
+    words = failures.concealed(failed.fault.message, key)
+    return [*chunks[:-1], Failed(msgspec.structs.replace(failed.fault, message=words))]
 
 
-async def _drained(answer: AsyncGenerator[list[bytes], None]) -> None:
+async def _drained(answer: AsyncGenerator[list[bytes], None], ending: Chunk) -> None:
     """Read the few bytes that follow an answer, so that its connection can be used for the next one."""
-    with suppress(TimeoutError, ProviderError):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for _ in answer:
-                pass
+    if isinstance(ending, Done):
+        with suppress(TimeoutError, ProviderError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in answer:
+                    pass

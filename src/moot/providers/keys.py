@@ -43,8 +43,6 @@ class KeyRing:
         return None if tried else min(left, key=lambda key: key.cooling_until, default=None)
 
     def cool(self, key: Key, fault: Fault) -> None:
-        """Leave a key alone after a fault, unless the fault was about what was asked."""
-        if fault.kind in {"content_blocked", "context_length"}:
-            return
+        """Leave a key alone for a while after a fault."""
         rest = AFTER_RATE_LIMIT if fault.kind == "rate_limit" else AFTER_OTHER
         key.cooling_until = self._clock() + (rest if fault.retry_after is None else fault.retry_after)

@@ -15,15 +15,15 @@ from typing import Any
 
 import msgspec
 
-from moot.model.chunks import Failed, Usage
+from moot.model.chunks import Failed, Progress, Usage
 from moot.model.errors import ProviderError, Unavailable, UnknownModel
 from moot.model.faults import Fault, fault
 from moot.model.profiles import Profile
 from moot.model.requests import ModelRequest
 from moot.providers import profiles
-from moot.providers.http import ENDINGS, understood
 from moot.providers.openai import OpenAIWire
 from moot.providers.provider import ChunkStream
+from moot.providers.wire import ENDINGS, understood
 
 DEMO = "smollm2"
 DEMO_NOTE = "a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do"
@@ -71,6 +71,7 @@ class LocalProvider:
         self._loading = asyncio.Lock()
         self._slots = asyncio.Semaphore(SLOTS)
         self._wire = OpenAIWire()
+        self._generations: set[Generation] = set()
 
     @property
     def model(self) -> str:
@@ -101,27 +102,36 @@ class LocalProvider:
             return
         async with self._slots:
             generation = Generation(server, self._body(request))
+            self._generations.add(generation)
             try:
                 while frames := await generation.next():
-                    if chunks := understood(reader, frames):
-                        yield chunks
-                        if isinstance(chunks[-1], ENDINGS):
-                            return
+                    chunks = understood(reader, frames) or [Progress()]  # it reads the prompt
+                    yield chunks
+                    if isinstance(chunks[-1], ENDINGS):
+                        return
                 yield reader.end() if generation.failure is None else [Failed(generation.failure)]
             finally:
                 generation.cancel()
+                self._forget_finished()
 
     async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - it needs no key
         self.check(self.model)
         return [self.model]
 
     async def aclose(self) -> None:
-        """Let go of the model; the library frees it with its last reference."""
+        """End what is being generated, then let go of the model: it must not go away under a running thread."""
+        for generation in self._generations:
+            generation.cancel()
+            await asyncio.to_thread(generation.thread.join)
+        self._generations.clear()
         self._server = None
 
+    def _forget_finished(self) -> None:
+        self._generations = {g for g in self._generations if g.thread.is_alive()}
+
     def _body(self, request: ModelRequest) -> bytes:
-        body = self._wire.body(request, self.profile(request.model))
-        return body[:-1] + b',"return_progress":true,"cache_prompt":true}'
+        fields = self._wire.fields(request, self.profile(request.model))
+        return msgspec.json.encode({**fields, "return_progress": True, "cache_prompt": True})
 
     async def _load(self) -> Any:
         async with self._loading:
@@ -160,7 +170,9 @@ class Generation:
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = threading.Semaphore(WAITING)
         self._cancelled = threading.Event()
-        threading.Thread(target=self._generate, args=(server, body), name="moot-local", daemon=True).start()
+        # Not a daemon: a thread that comes back from llama.cpp into a Python that is gone aborts the process.
+        self.thread = threading.Thread(target=self._generate, args=(server, body), name="moot-local")
+        self.thread.start()
 
     def cancel(self) -> None:
         self._cancelled.set()

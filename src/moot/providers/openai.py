@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCall, Usage
-from moot.model.faults import fault
+from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
 from moot.model.profiles import Profile, file_kind
 from moot.model.requests import File, Message, ModelRequest, ToolResult
 from moot.providers import failures
@@ -24,9 +23,11 @@ from moot.providers.repeats import Snapshots
 FINISH: dict[str, Finish] = {
     "stop": "stop",
     "eos": "stop",
+    "eos_token": "stop",
     "end_turn": "stop",
     "length": "length",
     "max_tokens": "length",
+    "model_length": "length",
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
     "content_filter": "content_filter",
@@ -90,6 +91,8 @@ _frames = msgspec.json.Decoder(Frame)
 
 
 class OpenAIWire:
+    api = "openai"
+
     def url(self, model: str) -> str:  # noqa: ARG002 - the model is named in the body
         return "/chat/completions"
 
@@ -98,28 +101,31 @@ class OpenAIWire:
         return {**content, "Authorization": f"Bearer {key}"} if key else content
 
     def body(self, request: ModelRequest, profile: Profile) -> bytes:
-        body: dict[str, Any] = {
+        return msgspec.json.encode(self.fields(request, profile))
+
+    def fields(self, request: ModelRequest, profile: Profile) -> dict[str, Any]:
+        fields: dict[str, Any] = {
             "model": request.model,
             "messages": list(_messages(request)),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
         if request.temperature is not None:
-            body["temperature"] = request.temperature
+            fields["temperature"] = request.temperature
         if request.max_tokens is not None:
-            body[profile.max_tokens_field] = request.max_tokens
+            fields[profile.max_tokens_field] = request.max_tokens
         if request.stop:
-            body["stop"] = request.stop
+            fields["stop"] = request.stop
         if request.thinking and profile.thinking != "none":
-            body["reasoning_effort"] = request.thinking
+            fields["reasoning_effort"] = request.thinking
         if request.tools:
-            body["tools"] = [
+            fields["tools"] = [
                 {"type": "function", "function": msgspec.structs.asdict(t)} for t in request.tools
             ]
         if request.json_schema is not None and profile.json_schema:
             schema = {"name": "answer", "schema": request.json_schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return msgspec.json.encode(body)
+            fields["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return fields
 
     def reader(self, who: str) -> "OpenAIReader":
         return OpenAIReader(who)
@@ -169,13 +175,17 @@ def _part(part: Text | File) -> dict[str, Any]:
 class PendingCall(Struct):
     id: str
     name: str = ""
-    arguments: str = ""
+    arguments: list[str] = []
+
+    def whole(self) -> ToolCall | None:
+        arguments = "".join(self.arguments) or "{}"
+        return ToolCall(self.id, self.name, arguments) if is_json(arguments) else None
 
 
 class OpenAIReader:
     def __init__(self, who: str) -> None:
         self._who = who
-        self._finish: Finish | None = None
+        self._finish: str | None = None
         self._calls: dict[str | int, PendingCall] = {}
         self._last_call: str | int = 0
         self._snapshots = Snapshots()
@@ -193,21 +203,20 @@ class OpenAIReader:
             choice = data.choices[0]
             if choice.delta is not None:
                 self._read_delta(choice.delta, chunks)
-            if choice.finish_reason:
-                self._finish = FINISH.get(choice.finish_reason, "stop")
+            self._finish = choice.finish_reason or self._finish
         if data.usage is not None:
             chunks.append(_usage(data.usage))
         return chunks
 
     def end(self) -> list[Chunk]:
-        calls = list(self._calls.values())
-        if cut := next((call for call in calls if not is_json(call.arguments or "{}")), None):
-            return [Failed(fault("bad_response", f"The call of the tool {cut.name} was cut off."))]
-        if self._finish is None:
-            return [Failed(failures.ended_early(self._who))]
-        whole: list[Chunk] = [ToolCall(call.id, call.name, call.arguments or "{}") for call in calls]
-        finish = "tool_calls" if whole and self._finish == "stop" else self._finish
-        return [*whole, Done(finish)]
+        if self._finish not in FINISH:
+            return [Failed(failures.ended_early(self._who, self._finish))]
+        finish = FINISH[self._finish]
+        calls = [call.whole() for call in self._calls.values()]
+        whole = [call for call in calls if call is not None]
+        if calls and (finish == "length" or len(whole) < len(calls)):
+            return [Failed(failures.cut_call(next(iter(self._calls.values())).name))]
+        return [*whole, Done("tool_calls" if whole and finish == "stop" else finish)]
 
     def _read_delta(self, delta: Delta, chunks: list[Chunk]) -> None:
         if thought := delta.reasoning_content or delta.reasoning:
@@ -218,16 +227,20 @@ class OpenAIReader:
         elif content and (text := self._snapshots.new_text(content)):
             chunks.append(Text(text))
         for call in delta.tool_calls or ():
-            self._join(call)
+            chunks.append(Progress(self._join(call)))
 
-    def _join(self, delta: ToolDelta) -> None:
-        """Add to the call that the index names, else the id, else the one being written."""
+    def _join(self, delta: ToolDelta) -> int:
+        """Add to the call that the index names, else the id, else the one being written; return its growth."""
         place = delta.index if delta.index is not None else delta.id or self._last_call
+        if delta.id and place in self._calls and self._calls[place].id != delta.id:
+            place = delta.id  # a new id is a new call, whatever its index says
         call = self._calls.setdefault(place, PendingCall(delta.id or f"call_{place}"))
         self._last_call = place
-        if delta.function is not None:
-            call.name = call.name or delta.function.name or ""
-            call.arguments += delta.function.arguments or ""
+        if delta.function is None:
+            return 0
+        call.name = call.name or delta.function.name or ""
+        call.arguments.append(delta.function.arguments or "")
+        return len(call.arguments[-1])
 
 
 def _parts(content: list[ContentPart]) -> Iterator[Chunk]:

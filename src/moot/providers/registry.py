@@ -1,10 +1,9 @@
 """From `provider/model` to a provider that can be asked: addresses, keys and what is built in."""
 
-import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -13,7 +12,7 @@ from moot.model.errors import BadSettings, MissingKey, UnknownModel
 from moot.providers import scripts
 from moot.providers.anthropic import AnthropicWire
 from moot.providers.google import GoogleWire
-from moot.providers.http import HttpProvider, Wire
+from moot.providers.http import HttpProvider
 from moot.providers.keys import Key, KeyRing
 from moot.providers.local import DEMO, LocalProvider
 from moot.providers.openai import OpenAIWire
@@ -21,6 +20,7 @@ from moot.providers.provider import Provider
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import Scripts
 from moot.providers.transport import Transport
+from moot.providers.wire import Wire
 
 Api = Literal["openai", "anthropic", "google", "local", "scripted"]
 
@@ -87,7 +87,7 @@ class Registry:
     def __init__(
         self,
         configs: Mapping[str, ProviderConfig],
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str],
         transport: Transport | None = None,
     ) -> None:
         self._configs = configs
@@ -119,6 +119,8 @@ class Registry:
     def keys(self, name: str) -> KeyRing:
         if name not in self._rings:
             found = [(env, self._environment.get(env, "").strip()) for env in self._key_names(name)]
+            if broken := next((env for env, secret in found if not secret.isprintable()), None):
+                raise BadSettings(f"The key in {broken} has a line break or control character in it.")
             self._rings[name] = KeyRing(tuple(Key(env, secret) for env, secret in found if secret))
         return self._rings[name]
 
@@ -158,7 +160,10 @@ class Registry:
         known = BUILT_IN.get(name)
         return known is not None and known.on_this_machine and known.api in WIRES
 
-    async def aclose(self) -> None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
         for provider in self._providers.values():
             await provider.aclose()
         await self._transport.aclose()
@@ -171,12 +176,15 @@ class Registry:
         """
         known = BUILT_IN.get(name)
         config = self._configs.get(name, ProviderConfig())
-        owned = {b.key_env: b.base_url for b in BUILT_IN.values() if b.key_env}
         names = config.key_names or ((known.key_env,) if known and known.key_env else ())
-        if config.base_url is None:
-            return names
-        origin = urlsplit(config.base_url)[:2]
-        return tuple(n for n in names if n not in owned or urlsplit(owned[n])[:2] == origin)
+        owned = {b.key_env: self._origins(b) for b in BUILT_IN.values() if b.key_env}
+        origin = _origin(self.base_url(name))
+        return tuple(n for n in names if n not in owned or origin in owned[n])
+
+    def _origins(self, known: BuiltIn) -> set[str]:
+        """Tell where a well-known key may go: to its owner, and where the environment says its owner is."""
+        moved = self._environment.get(known.base_env, "") if known.base_env else ""
+        return {_origin(known.base_url), _origin(moved)}
 
     def _make(self, name: str) -> Provider:
         known = BUILT_IN.get(name)
@@ -191,7 +199,7 @@ class Registry:
                 path = Path(config.script).expanduser() if config.script else None
                 return ScriptedProvider(Scripts(scripts.load(path) if path else scripts.BUILT_IN))
         base_url = self.base_url(name)
-        if not base_url.startswith(("http://", "https://")):
+        if not _origin(base_url):
             raise BadSettings(f"[providers.{name}] needs a base_url that begins with http:// or https://.")
         return HttpProvider(
             name, WIRES[api](), base_url, self._transport, free=bool(known and known.on_this_machine)
@@ -203,3 +211,13 @@ class Registry:
         near = get_close_matches(provider, list(self), n=1, cutoff=0.75)
         hint = f"Did you mean {near[0]}/…?" if near else f"Providers are: {', '.join(self)}."
         return f"Unknown model {name!r}: a model is written provider/model. {hint}"
+
+
+def _origin(url: str) -> str:
+    """Return scheme and host of an address that can be asked, else nothing."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if known else ""

@@ -12,13 +12,18 @@ class Snapshots:
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._length = 0
+        self._growing = True  # whether every piece so far began with all the text before it
 
     def new_text(self, piece: str) -> str:
         again = len(piece) == self._length and len(self._pieces) > 1
-        if self._length >= SMALLEST and (len(piece) > self._length or again):
+        if self._length >= SMALLEST and (again or (self._growing and len(piece) > self._length)):
             so_far = "".join(self._pieces)
             if piece.startswith(so_far) and len(set(so_far)) >= VARIED:
                 piece = piece[len(so_far) :]
+            else:
+                self._growing = False
+        elif self._length >= SMALLEST:
+            self._growing = False
         self._pieces.append(piece)
         self._length += len(piece)
         return piece

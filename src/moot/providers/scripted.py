@@ -7,7 +7,7 @@ same scripts over a socket, bytes and all.
 import asyncio
 from collections.abc import Iterator
 
-from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCall, Usage
+from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
 from moot.model.faults import Fault, fault
 from moot.model.profiles import Profile
 from moot.model.requests import ModelRequest
@@ -41,7 +41,6 @@ MIDWAY: dict[str, Fault] = {
         for name in ("reset", "short_read", "bad_gzip")
     },
 }
-CUT: dict[str, Finish] = {"content_filter": "content_filter", "length": "length"}
 
 
 class ScriptedProvider:
@@ -99,12 +98,15 @@ def _spoken(performance: Performance) -> Iterator[Chunk]:
 def _ending(performance: Performance) -> list[Chunk]:
     if performance.fault in MIDWAY:
         return [Failed(MIDWAY[performance.fault])]
-    script = performance.script
-    finish = CUT.get(performance.fault, script.finish)
     counted: list[Chunk] = [Usage(performance.input_tokens, performance.output_tokens)]
     match performance.fault:
         case "no_usage":
             counted = []
         case "zero_usage":
             counted = [Usage()]
-    return [*counted, Done("tool_calls" if script.tool and finish == "stop" else finish)]
+    return [
+        *counted,
+        Done(
+            "tool_calls" if performance.script.tool and performance.finish == "stop" else performance.finish
+        ),
+    ]

@@ -61,6 +61,9 @@ FAULTS: dict[str, str] = {
 }
 
 
+CUT: dict[str, Finish] = {"content_filter": "content_filter", "length": "length"}
+
+
 class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     arguments: str = "{}"
@@ -111,6 +114,10 @@ class Performance(Struct, frozen=True):
     def pieces(self) -> list[str]:
         size = self.script.chunk
         return [self.answer[at : at + size] for at in range(0, len(self.answer), size)]
+
+    @property
+    def finish(self) -> Finish:
+        return CUT.get(self.fault, self.script.finish)
 
     @property
     def output_tokens(self) -> int:

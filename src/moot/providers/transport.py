@@ -95,13 +95,15 @@ class Body:
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._arrived = response.content.readany
-        self._unpacker = zlib.decompressobj(wbits=47)
         encoding = response.headers.get("Content-Encoding", "identity").lower()
         if encoding not in {"identity", "gzip", "deflate"}:
             raise ProviderError(
                 fault("bad_response", f"The answer is packed as {encoding}, which was not asked for.")
             )
-        self.read = self._arrived if encoding == "identity" else self._unpacked  # b"" is the end
+        self.read = self._arrived  # b"" is the end
+        if encoding != "identity":
+            self._unpacker = zlib.decompressobj(wbits=47)
+            self.read = self._unpacked
 
     async def whole(self, limit: int) -> bytes:
         """Return all of it, or as much as the limit allows."""
@@ -111,13 +113,13 @@ class Body:
         return bytes(body[:limit])
 
     async def _unpacked(self) -> bytes:
-        while True:
+        while not self._unpacker.eof:
             packed = self._unpacker.unconsumed_tail or await self._arrived()
-            if not packed and not self._unpacker.eof:
+            if not packed:
                 raise zlib.error("the packed answer ended early")
-            piece = self._unpacker.decompress(packed, READ_BUFFER) if packed else b""
-            if piece or not packed:
+            if piece := self._unpacker.decompress(packed, READ_BUFFER):
                 return piece
+        return b""
 
 
 def proxy_for(url: str) -> str | None:
@@ -164,9 +166,9 @@ def mapped_errors(who: str) -> Iterator[None]:
         raise ProviderError(fault("network", f"{who} cannot be reached: is it running?")) from error
     except TimeoutError as error:
         raise ProviderError(fault("timeout", f"{who} did not accept a connection in time.")) from error
-    except aiohttp.InvalidURL as error:
+    except ValueError as error:  # an address or a header that cannot be sent
         raise ProviderError(
-            fault("network", f"The base_url of {who} is not a valid address.", retryable=False)
+            fault("network", f"The base_url or the key of {who} cannot be used as it is.", retryable=False)
         ) from error
     except (aiohttp.ClientError, zlib.error, OSError) as error:
         raise ProviderError(

@@ -1,7 +1,7 @@
 """Taking `<think>` and `<details>` blocks out of streamed text, whatever way the text is cut.
 
 Inside code the tags are only characters. Text is handed on at once, except for a last few characters that may
-turn out to begin a tag or a run of backticks.
+turn out to begin a tag or a run of backticks, and a tag inside a code span that has not been closed yet.
 """
 
 import re
@@ -10,20 +10,31 @@ from itertools import groupby
 from msgspec import Struct
 
 TAGS = ("think", "details")
+LONGEST_RUN = 256  # backticks that are waited for; a longer run means nothing
 _ATTRIBUTES = r"(?:\s[^<>\n]{0,40})?"
-_TAG_OR_TICKS = re.compile(rf"<(/?)(think|details){_ATTRIBUTES}>|`+", re.IGNORECASE)
+_TAG = rf"<(/?)(think|details){_ATTRIBUTES}>"
+_TAG_OR_TICKS = re.compile(rf"{_TAG}|`+", re.IGNORECASE)
+_IN_SPAN = re.compile(rf"{_TAG}|`+|\n", re.IGNORECASE)
+_SPAN_END = re.compile(r"`+|\n")
+_TICKS = re.compile(r"`+")
 _THINK_END = re.compile(rf"</think{_ATTRIBUTES}>", re.IGNORECASE)
 _DETAILS_TAG = re.compile(rf"<(/?)details{_ATTRIBUTES}>", re.IGNORECASE)
 _HALF_TAG = re.compile(rf"</?(?:([a-z]*)|(?:think|details){_ATTRIBUTES})$", re.IGNORECASE)
-_HALF_TICKS = re.compile(r"`+$")
-_SUMMARY = re.compile(r"<summary\b[^>]*>.*?</summary>", re.IGNORECASE | re.DOTALL)
+_SUMMARY_TAG = re.compile(r"<(/?)summary\b[^<>]{0,40}>", re.IGNORECASE)
+_MARKS = {
+    "text": _TAG_OR_TICKS,
+    "span": _IN_SPAN,
+    "fence": _TICKS,
+    "think": _THINK_END,
+    "details": _DETAILS_TAG,
+}
 
 
 class Said(Struct, frozen=True):
     text: str
 
 
-class Thought(Struct, frozen=True):
+class Thinking(Struct, frozen=True):
     text: str
 
 
@@ -31,7 +42,7 @@ class Retracted(Struct, frozen=True):
     """All that was said so far was thought; it follows as a thought."""
 
 
-Piece = Said | Thought | Retracted
+Piece = Said | Thinking | Retracted
 
 
 class Capture:
@@ -40,7 +51,8 @@ class Capture:
         self._thoughts: list[str] = []
         self._details: list[str] = []
         self._held = ""
-        self._inside = "text"  # text | code | think | details
+        self._lead = ""  # white space before the first word, kept until there is one
+        self._inside = "text"  # text | span | fence | think | details
         self._ticks = 0  # the run of backticks that opened the code
         self._depth = 0  # of details within details
 
@@ -54,7 +66,7 @@ class Capture:
 
     @property
     def details(self) -> str:
-        return _SUMMARY.sub("", "".join(self._details)).strip()
+        return _without_summaries("".join(self._details)).strip()
 
     def feed(self, text: str) -> list[Piece]:
         if self._inside == "text" and not self._held and "<" not in text and "`" not in text:
@@ -69,41 +81,55 @@ class Capture:
     def think(self, text: str) -> list[Piece]:
         """Take in reasoning that the provider has already told apart."""
         self._thoughts.append(text)
-        return [Thought(text)]
+        return [Thinking(text)]
 
     def close(self) -> list[Piece]:
         """Release what was held back; a block that was never closed counts as closed here."""
+        pieces: list[Piece] = []
+        if self._inside == "span" and not any(len(run) == self._ticks for run in _TICKS.findall(self._held)):
+            self._inside = "text"  # a span that never closed was none: what was held may hold a tag
+            pieces += self.feed(self._take_held())
+        return _joined([*pieces, *self._add(self._take_held())])
+
+    def _take_held(self) -> str:
         held, self._held = self._held, ""
-        return self._add(held) if held else []
+        return held
 
     def _step(self, rest: str, pieces: list[Piece]) -> str:
         """Consume up to the next mark that matters here, or all but what may be half of one."""
-        match self._inside:
-            case "think":
-                mark = _THINK_END.search(rest)
-            case "details":
-                mark = _DETAILS_TAG.search(rest)
-            case "code":
-                mark = re.search(r"`+|\n" if self._ticks < 3 else r"`+", rest)
-            case _:
-                mark = _TAG_OR_TICKS.search(rest)
-        if mark is None or (mark[0][0] == "`" and mark.end() == len(rest)):
+        mark = _MARKS[self._inside].search(rest)
+        if mark is None or (mark.end() == len(rest) and mark[0][0] == "`" and len(mark[0]) <= LONGEST_RUN):
             half = self._half(rest)
             pieces += self._add(rest[:half])
             self._held = rest[half:]
             return ""
         pieces += self._add(rest[: mark.start()])
+        if self._inside == "span" and mark[0][0] == "<":
+            return self._tag_in_span(rest[mark.start() :], mark[0], pieces)
         pieces += self._cross(mark)
         return rest[mark.end() :]
 
     def _half(self, rest: str) -> int:
         """Return where the part begins that more text could turn into a mark."""
-        if self._inside in {"text", "code"} and (ticks := _HALF_TICKS.search(rest)):
-            return ticks.start()
-        half = _HALF_TAG.search(rest) if self._inside != "code" else None
+        words = rest.rstrip("`")
+        if self._inside in {"text", "span", "fence"} and 0 < len(rest) - len(words) <= LONGEST_RUN:
+            return len(words)
+        half = _HALF_TAG.search(rest) if self._inside != "fence" else None
         if half and any(tag.startswith((half[1] or "").lower()) for tag in TAGS):
             return half.start()
         return len(rest)
+
+    def _tag_in_span(self, rest: str, tag: str, pieces: list[Piece]) -> str:
+        """Pass a tag inside a span: only characters if the span closes on its line, else a tag after all."""
+        for end in _SPAN_END.finditer(rest):
+            if end[0] == "\n":
+                self._inside = "text"
+                return rest
+            if len(end[0]) == self._ticks and end.end() < len(rest):
+                pieces += self._say(tag)
+                return rest[len(tag) :]
+        self._held = rest
+        return ""
 
     def _cross(self, mark: re.Match[str]) -> list[Piece]:
         """Pass a mark: change what we are inside of, and keep the mark where it is only characters."""
@@ -117,12 +143,17 @@ class Capture:
                     self._inside = "text"
                     return []
                 return self._add(mark[0])
-            case "code":
-                if mark[0] == "\n" or self._closes_code(len(mark[0])):
+            case "span":
+                if mark[0] == "\n" or len(mark[0]) == self._ticks:
+                    self._inside = "text"
+                return self._say(mark[0])
+            case "fence":
+                if len(mark[0]) >= self._ticks:
                     self._inside = "text"
                 return self._say(mark[0])
         if mark[0][0] == "`":
-            self._inside, self._ticks = "code", len(mark[0])
+            self._inside = "fence" if len(mark[0]) >= 3 and self._at_line_start() else "span"
+            self._ticks = len(mark[0])
             return self._say(mark[0])
         return self._cross_tag(mark)
 
@@ -140,12 +171,20 @@ class Capture:
                 return self._say(mark[0])
         return []
 
-    def _closes_code(self, ticks: int) -> bool:
-        return ticks >= self._ticks if self._ticks >= 3 else ticks == self._ticks
+    def _at_line_start(self) -> bool:
+        """Tell whether only white space was said on this line."""
+        for piece in reversed(self._said):
+            _, newline, line = piece.rpartition("\n")
+            if line.strip():
+                return False
+            if newline:
+                return True
+        return True
 
     def _retract(self) -> list[Piece]:
         said = self.text
         self._said.clear()
+        self._lead = ""
         return [Retracted(), *self.think(said)] if said else []
 
     def _add(self, text: str) -> list[Piece]:
@@ -161,9 +200,10 @@ class Capture:
 
     def _say(self, text: str) -> list[Piece]:
         if not self._said:
-            text = text.lstrip("\r\n")  # what a think block leaves behind
-        if not text:
-            return []
+            self._lead += text
+            if not self._lead.strip():
+                return []
+            text, self._lead = self._lead.lstrip("\r\n"), ""  # what a think block leaves behind
         self._said.append(text)
         return [Said(text)]
 
@@ -177,3 +217,14 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
         else:
             joined.append(kind("".join([piece.text for piece in run if not isinstance(piece, Retracted)])))
     return joined
+
+
+def _without_summaries(details: str) -> str:
+    """Drop what stands between `<summary>` and `</summary>`, in one pass."""
+    kept: list[str] = []
+    place, inside = 0, False
+    for tag in _SUMMARY_TAG.finditer(details):
+        if not inside:
+            kept.append(details[place : tag.start()])
+        inside, place = not tag[1], tag.end()
+    return "".join([*kept, "" if inside else details[place:]])

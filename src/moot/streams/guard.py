@@ -61,13 +61,9 @@ class Guard:
             self._cancelled = True
             self._task.cancel()
 
-    def __enter__(self) -> None:
-        """Let a step finish undisturbed; it counts as progress, and its user looks at `ending` afterwards."""
-        self._open = False
-
-    def __exit__(self, *_: object) -> None:
-        self._open = True
-        self.touch()
+    def undisturbed(self) -> "Undisturbed":
+        """Let a step finish first; it counts as progress, and its user looks at `ending` afterwards."""
+        return Undisturbed(self)
 
     def _deadline(self) -> float:
         return min(self._touched + self._idle, self._last)
@@ -81,3 +77,17 @@ class Guard:
         else:
             due = deadline if now < deadline else now + self._idle  # silence is ours while a step finishes
             self._timer = self._loop.call_at(due, self._look)
+
+
+class Undisturbed:
+    """A class and not a generator, because it is entered once for every batch of chunks."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def __enter__(self) -> None:
+        self._guard._open = False  # noqa: SLF001 - a part of the guard
+
+    def __exit__(self, *_: object) -> None:
+        self._guard._open = True  # noqa: SLF001
+        self._guard.touch()

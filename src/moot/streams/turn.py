@@ -11,12 +11,11 @@ from typing import Literal, assert_never
 
 from msgspec import Struct
 
-from moot.model.chunks import Chunk, Done, Failed, Finish, Text, Thought, ToolCall, Usage
+from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
 from moot.model.events import Event, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
 from moot.model.faults import Fault, fault
 from moot.providers.provider import ChunkStream
-from moot.streams.capture import Capture, Piece, Said
-from moot.streams.capture import Thought as Thinking
+from moot.streams.capture import Capture, Piece, Said, Thinking
 from moot.streams.guard import Guard
 from moot.streams.stop import Stop
 
@@ -32,7 +31,7 @@ Status = Literal[
 Emit = Callable[[list[Event]], Awaitable[None]]
 
 
-class Limits(Struct, frozen=True):
+class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds without content, seconds in all, and characters that one stream may have."""
 
     idle: float = 180.0
@@ -50,6 +49,7 @@ class StreamResult(Struct, frozen=True):
     finish: Finish | None = None
     fault: Fault | None = None
     first_token: float | None = None
+    signature: str = ""  # the provider's proof that it wrote the thoughts
 
 
 async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, emit: Emit) -> StreamResult:
@@ -62,7 +62,7 @@ async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, em
                 if listener.progressed:
                     guard.touch()
                 if events:
-                    with guard:  # what was heard is told, whole
+                    with guard.undisturbed():  # what was heard is told, whole
                         await emit(events)
                 if guard.ending or listener.over:
                     break
@@ -86,12 +86,16 @@ class Listener:
         self._usage: Usage | None = None
         self._finish: Finish | None = None
         self._fault: Fault | None = None
+        self._signature = ""
         self.progressed = False  # whether the last batch had content, shown or not
-        self.over = False
+
+    @property
+    def over(self) -> bool:
+        return self._finish is not None or self._fault is not None
 
     def take(self, chunks: list[Chunk]) -> list[Event]:
         events: list[Event] = []
-        before = self._characters
+        self.progressed = False
         texts: list[str] = []
         for chunk in chunks:
             if isinstance(chunk, Text):
@@ -102,7 +106,6 @@ class Listener:
                 events += self._hear(texts)
                 events += self._note(chunk)
         events += self._hear(texts)
-        self.progressed = bool(events) or self._characters > before
         if self.progressed and self._first is None:
             self._first = self._clock() - self._started
         return events
@@ -123,13 +126,14 @@ class Listener:
             self._finish,
             fault_,
             self._first,
+            self._signature,
         )
 
     def _ending(self, guard: Guard, text: str) -> tuple[Status, Fault | None]:
-        if self.over and self._fault is None:
-            return self._finished(text)
         if self._fault is not None:
             return "error", self._fault
+        if self._finish is not None:
+            return self._finished(text)
         match guard.ending:
             case "stopped_by_user" | "follow_up_interrupt" as reason:
                 return reason, None
@@ -162,10 +166,13 @@ class Listener:
         texts.clear()
         return self._events(self._capture.feed(text))
 
-    def _note(self, chunk: Thought | ToolCall | Done | Failed) -> list[Event]:
+    def _note(self, chunk: Thought | ToolCall | Progress | Done | Failed) -> list[Event]:
         match chunk:
-            case Thought(text):
+            case Thought(text, signature):
+                self._signature = signature or self._signature
                 return self._events(self._capture.think(self._clean(text))) if text else []
+            case Progress(characters):
+                self._count(characters)
             case ToolCall(id, name, arguments):
                 self._calls.append(chunk)
                 return [
@@ -179,26 +186,30 @@ class Listener:
                     )
                 ]
             case Done(finish):
-                self._finish, self.over = finish, True
+                self._finish = finish
             case Failed(failure):
-                self._fault, self.over = failure, True
+                self._fault = failure
             case _:
                 assert_never(chunk)
         return []
 
     def _clean(self, text: str) -> str:
-        """Drop what no database keeps, and see to it that a stream has an end."""
-        self._characters += len(text)
+        """Drop what no database keeps."""
+        self._count(len(text))
+        if not text.isascii():
+            text = _without_surrogates(text)
+        return text.replace("\0", "") if "\0" in text else text
+
+    def _count(self, characters: int) -> None:
+        """Note progress, and see to it that a stream has an end."""
+        self.progressed = True
+        self._characters += characters
         if self._characters > self._limits.characters:
-            self.over = True
             self._fault = fault(
                 "bad_response",
                 f"The answer was stopped at {self._limits.characters:,} characters.",
                 retryable=False,
             )
-        if not text.isascii():
-            text = _without_surrogates(text)
-        return text.replace("\0", "") if "\0" in text else text
 
     def _events(self, pieces: list[Piece]) -> list[Event]:
         who, stage, round_ = self._seat.participant, self._seat.stage, self._seat.round

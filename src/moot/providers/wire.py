@@ -1,0 +1,53 @@
+"""A wire format: how a request is written, and how its answer is read. Neither side does any I/O."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from moot.model.chunks import Chunk, Done, Failed
+from moot.model.errors import ProviderError
+from moot.model.profiles import Profile
+from moot.model.requests import ModelRequest
+
+ENDINGS = (Done, Failed)
+
+
+class Reader(Protocol):
+    """Understands one answer; it holds what a wire format spreads over several events."""
+
+    def read(self, frame: bytes) -> list[Chunk]:
+        """Turn the data of one event into chunks."""
+        ...
+
+    def end(self) -> list[Chunk]:
+        """Close the books when the stream has ended without a word of its own."""
+        ...
+
+
+class Wire(Protocol):
+    @property
+    def api(self) -> str: ...
+
+    def url(self, model: str) -> str: ...
+
+    def headers(self, key: str | None) -> Mapping[str, str]: ...
+
+    def body(self, request: ModelRequest, profile: Profile) -> bytes: ...
+
+    def reader(self, who: str) -> Reader: ...
+
+    def models_url(self) -> str: ...
+
+    def read_models(self, body: bytes) -> list[str]: ...
+
+
+def understood(reader: Reader, frames: list[bytes]) -> list[Chunk]:
+    """Read frames up to an ending; one that cannot be read is an ending too."""
+    chunks: list[Chunk] = []
+    for frame in frames:
+        try:
+            chunks += reader.read(frame)
+        except ProviderError as error:
+            chunks.append(Failed(error.fault))
+        if chunks and isinstance(chunks[-1], ENDINGS):
+            break
+    return chunks
