@@ -10,7 +10,7 @@ import pytest
 from moot.model.chunks import Usage
 from moot.model.events import TextDelta
 from moot.providers.registry import Api
-from moot.providers.scripts import LOOK_UP, SAMPLE
+from moot.providers.scripts import FAULTS, LOOK_UP, SAMPLE
 from moot.streams.turn import Limits
 from tests.taking import KEY, LabServer, take
 
@@ -49,6 +49,7 @@ ROWS = [
     Row(12, "loose_tool", "tool_call", SAMPLE),
     Row(12, "cut_tool", "error", SAMPLE, "bad_response", "tool"),
     Row(13, "stop_with_tools", "tool_call", SAMPLE),
+    Row(14, "snapshots", "completed", SAMPLE),
     Row(14, "repeated_end", "completed", SAMPLE),
     Row(15, "broken_json", "error", "partial", "bad_response", "cannot be read"),
     Row(16, "nul", "completed", "nothing is \ufffd lost"),
@@ -96,16 +97,8 @@ async def test_fault(lab: LabServer, api: Api, row: Row) -> None:
 
 
 def test_every_scripted_fault_has_a_row() -> None:
-    from moot.providers.scripts import FAULTS  # noqa: PLC0415 - only here
-
-    snapshots = {"snapshots"}  # below: it takes a format that can send them
-    assert {row.script for row in ROWS} | snapshots == set(FAULTS)
+    assert {row.script for row in ROWS} == set(FAULTS)
     assert {row.number for row in ROWS} == set(range(1, 25))
-
-
-@pytest.mark.parametrize("api", ["openai", "google"])
-async def test_14_cumulative_snapshots_are_told_once(lab: LabServer, api: Api) -> None:
-    assert (await take(lab.provider(api), "snapshots")).result.text == SAMPLE
 
 
 @pytest.mark.parametrize("api", APIS)

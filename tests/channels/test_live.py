@@ -99,7 +99,7 @@ def test_an_error_is_shown_in_its_lane() -> None:
 
 def test_a_run_that_was_stopped_says_so() -> None:
     picture = shown(*OPENING, ends("alpha", "Rou", status="stopped", finish=None))
-    assert picture.rindex("Rou") < picture.rindex("stopped") < picture.rindex("Beta")
+    assert picture.rindex("Rou") < picture.rindex("Stopped.") < picture.rindex("Beta")
 
 
 def test_the_model_that_answers_is_named() -> None:

@@ -22,6 +22,7 @@ from moot.channels.terminal import (
 from moot.model.chunks import Usage
 from moot.model.events import Event, RunEnded, TurnEnded
 from moot.model.faults import fault
+from moot.model.participants import seat
 from tests.channels.dialogue import (
     BROKE,
     HARMLESS,
@@ -200,11 +201,11 @@ class TestJson:
     ("turn", "words", "in_brackets"),
     [
         (ends("alpha", "Round."), "", ""),
-        (ends("alpha", "Rou", status="stopped", finish=None), "stopped", "[stopped]"),
+        (ends("alpha", "Rou", status="stopped", finish=None), "Stopped.", "[Stopped.]"),
         (
             ends("alpha", "Rou", finish="length"),
-            "cut at the token limit (--max-tokens raises it)",
-            "[completed: cut at the token limit (--max-tokens raises it)]",
+            "Cut at the token limit; --max-tokens sets it.",
+            "[Cut at the token limit; --max-tokens sets it.]",
         ),
         (
             ends("alpha", status="failed", trouble=REJECTED),
@@ -231,20 +232,20 @@ def test_usage_is_one_line_a_turn() -> None:
         ends("delta", model="d/four", status="failed", trouble=REJECTED, usage=Usage(), first_token=None),
         ends("epsilon", model="e/five", cost=120.0),
     ]
-    assert usage_lines(turns) == snapshot(
+    assert usage_lines(seat(("a/one",) * 5), turns) == snapshot(
         [
-            "a/one: 10 in, 20 out, $0.0123, first token 0.50 s, 2.00 s in all",
-            "b/two: about 5 in, about 7 out, cost unknown, first token 0.50 s, 2.00 s in all",
-            "c/three: 100 in, 50 out, 40 of them reasoning, 80 cached, $0, first token 0.50 s, 2.00 s in all",
-            "d/four: 0 in, 0 out, $0, no first token, 2.00 s in all",
-            "e/five: 10 in, 20 out, $120, first token 0.50 s, 2.00 s in all",
+            "Alpha · a/one: 10 in, 20 out, $0.0123, first token 0.50 s, 2.00 s in all",
+            "Beta · b/two: about 5 in, about 7 out, cost unknown, first token 0.50 s, 2.00 s in all",
+            "Gamma · c/three: 100 in, 50 out, 40 of them reasoning, 80 cached, $0, first token 0.50 s, 2.00 s in all",
+            "Delta · d/four: 0 in, 0 out, $0, no first token, 2.00 s in all",
+            "Epsilon · e/five: 10 in, 20 out, $120, first token 0.50 s, 2.00 s in all",
         ]
     )
 
 
 def test_estimates_and_tiny_costs_are_called_so() -> None:
-    (estimated,) = usage_lines([ends("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))])
-    (tiny,) = usage_lines([ends("alpha", cost=4e-7)])
+    (estimated,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))])
+    (tiny,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=4e-7)])
     assert "about $0.1" in estimated
     assert "less than $0.000001" in tiny
 

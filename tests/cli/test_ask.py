@@ -151,7 +151,7 @@ class TestWhatCannotBeAsked:
         ("arguments", "fix"),
         [
             (("ask", "hi", "-m", "openia/gpt-5"), "Did you mean openai/…?"),
-            (("ask", "hi", "-m", "scripted/eco"), "There are: echo"),
+            (("ask", "hi", "-m", "scripted/eco"), "Did you mean 'echo'?"),
             (("ask", "hi", "-m", "openai/gpt-5"), "set OPENAI_API_KEY."),
             (("ask", "hi", "-m", "scripted/echo", "-m", "google/gemini-2.5-flash"), "set GEMINI_API_KEY."),
             (("ask", " \n", "-m", "scripted/echo"), 'write moot ask "your question".'),
@@ -194,7 +194,7 @@ class TestCtrlC:
             rest, err = process.communicate(timeout=SECONDS)
         printed = came + rest.decode()
         assert process.returncode == 130
-        assert err == b"moot: stopped\n"
+        assert err == b"moot: Stopped.\n"
         assert printed.endswith("\n")
         assert SAMPLE.startswith(printed.rstrip("\n"))
         assert len(printed) < len(SAMPLE)
@@ -213,10 +213,10 @@ Here at last.
 
 === Beta · scripted/hesitant ===
 A table
-[stopped]
+[Stopped.]
 
 === Gamma · scripted/silence ===
-[stopped]
+[Stopped.]
 
 """)
 

@@ -29,10 +29,10 @@ def test_on_a_machine_without_keys_it_says_what_to_set(moot: Moot) -> None:
 · llamacpp    Not running at http://127.0.0.1:1/v1.
 · vllm        Not running at http://127.0.0.1:1/v1.
 ✓ local       Works, runs in this process: a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do.
-✓ scripted    Works: N scripts for demonstrations and tests, no real model.
+✓ scripted    Works: 5 scripts for demonstrations and tests, no real model.
 
 For a real model, set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM.
-Without any: moot ask "Say hello"
+Without any: moot ask "Say hello" -m local/smollm2
 """)
 
 
@@ -63,7 +63,7 @@ async def test_what_does_not_work_is_told_with_its_cause(moot: Moot, lab: LabSer
     done = await asyncio.to_thread(moot, "doctor", OPENAI_API_KEY=KEY, LOST_API_KEY=KEY)
     found = findings(done.stdout)
     assert done.returncode == 1
-    assert found["away"] == ("✗", "away cannot be reached: is it running?")
+    assert found["away"] == ("✗", "Nothing answers for away at 127.0.0.1:1: is it running?")
     assert found["lost"][0] == "✗"
     assert "HTTP 404" in found["lost"][1]
     assert found["vague"] == ("✗", '[providers.vague] needs api = "openai", "anthropic" or "google".')

@@ -28,7 +28,7 @@ class TestServe:
         assert done.returncode == 0
         for name, model in (("Alpha", "one"), ("Beta", "two"), ("Gamma", "three")):
             assert f"=== {name} · {model}/greeter ===\nHello, world!\n" in done.stdout
-            assert f"moot: {model}/greeter: 2 in, 3 out, cost unknown, " in done.stderr
+            assert f"moot: {name} · {model}/greeter: 2 in, 4 out, cost unknown, " in done.stderr
 
     def test_the_settings_that_it_prints_work(self, moot: Moot) -> None:
         with moot.running("lab", "serve", "--port", "0") as process:

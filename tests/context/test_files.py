@@ -74,14 +74,19 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     assert refusal(tmp_path) == f"Cannot read {tmp_path}: Is a directory."
 
 
-@pytest.mark.parametrize("content", [b"", b"\x7fELF\x02\x01\x01\x00", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [b"\x7fELF\x02\x01\x01\x00", b"\xff\xfe\x00", "Grüße".encode("latin-1")])
 def test_what_no_model_can_read_is_refused_and_what_can_be_read_is_named(
     content: bytes, tmp_path: Path
 ) -> None:
     path = tmp_path / "thing.txt"
     path.write_bytes(content)
-    assert refusal(path).startswith(f"{path} is empty or of a kind that models cannot read")
-    assert "text (UTF-8), images and PDF" in refusal(path)
+    assert refusal(path).startswith(f"{path} is no text in UTF-8, image or PDF")
+
+
+def test_an_empty_file_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "thing.txt"
+    path.touch()
+    assert refusal(path) == f"{path} is empty."
 
 
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:

@@ -131,16 +131,16 @@ async def test_prices_go_by_address(lab: LabServer) -> None:
 
 class Served(NamedTuple):
     url: str
-    connections: list[int]
+    connections: list[asyncio.StreamWriter]
 
 
 @asynccontextmanager
 async def answering(*pieces: bytes, pause: float = 0.0, hang_up: bool = False) -> AsyncIterator[Served]:
     """Serve one chunked answer to every request, in pieces, and count connections."""
-    connections: list[int] = []
+    connections: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connections.append(1)
+        connections.append(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while head := await reader.readuntil(b"\r\n\r\n"):
                 await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
@@ -158,6 +158,11 @@ async def answering(*pieces: bytes, pause: float = 0.0, hang_up: bool = False) -
     async with server:
         host, port = server.sockets[0].getsockname()
         yield Served(f"http://{host}:{port}", connections)
+        for writer in connections:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+        await asyncio.sleep(0.01)  # the handlers see it and end
 
 
 HELLO = b'data: {"choices": [{"delta": {"content": "Hello"}, "finish_reason": "stop"}]}\n\n'

@@ -35,8 +35,10 @@ def test_every_fault_has_a_script_of_its_name() -> None:
 
 
 def test_unknown_scripts_are_named() -> None:
-    with pytest.raises(UnknownModel, match="echo"):
-        Scripts().check("nope")
+    with pytest.raises(UnknownModel, match="Did you mean 'echo'"):
+        Scripts().check("eco")
+    with pytest.raises(UnknownModel, match="moot lab list"):
+        Scripts().check("zzz")
 
 
 @pytest.mark.parametrize(

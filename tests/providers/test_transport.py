@@ -24,6 +24,8 @@ async def answering(answer: bytes, tls: ssl.SSLContext | None = None) -> AsyncIt
             writer.write(answer)
             await writer.drain()
         writer.close()
+        with suppress(ConnectionError, ssl.SSLError):
+            await writer.wait_closed()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
     async with server:

@@ -25,6 +25,7 @@ from moot.model.events import (
 )
 from moot.model.participants import Participant
 
+SMALLEST_PANEL = 4  # lines, two of them text
 NARROWEST = 36  # characters that a column needs to be readable
 FRAMES = 10  # a second
 STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
@@ -39,6 +40,11 @@ class Column(Struct):
     state: str = "waiting"
     tail: str = ""
     turn: TurnEnded | None = None
+    since: float = 0.0  # when it began to wait, by the console's clock
+
+    def doing(self, now: float) -> str:
+        waited = now - self.since
+        return f"waiting for {waited:.0f} s" if self.state == "waiting" and waited >= 3 else self.state
 
 
 class Live:
@@ -71,6 +77,8 @@ class Live:
                     self._console.print(Text(safe(f"{name}{aside(event)}"), style="dim"))
                 case _:
                     update(self._columns, event, keep=self._console.width * self._console.height)
+                    if isinstance(event, TurnStarted):
+                        self._columns[event.participant].since = self._console.get_time()
 
     def close(self) -> None:
         self._live.stop()
@@ -78,18 +86,13 @@ class Live:
             self._console.print(self._whole(column))
 
     def view(self) -> RenderableType:
-        """Draw every lane's newest lines, side by side where there is room for it."""
+        """Draw every column's newest lines, side by side where there is room, else below each other."""
         if not self._columns:
             return Text("")
         columns = list(self._columns.values())
         room = max(8, self._console.height - 2)
         if self._console.width // len(columns) < NARROWEST:
-            return Group(
-                *(
-                    self._panel(column, self._console.width, max(4, room // len(columns)))
-                    for column in columns
-                )
-            )
+            return self._stack(columns, room)
         grid = Table.grid(expand=True)
         for _ in columns:
             grid.add_column(ratio=1)
@@ -98,10 +101,37 @@ class Live:
         grid.add_row(*(self._panel(column, width, min(room, max(8, tallest))) for column in columns))
         return grid
 
+    def _stack(self, columns: list[Column], room: int) -> Group:
+        """Give the room to those who still speak: whoever has ended, or does not fit, is one line."""
+        speaking = [column for column in columns if column.turn is None]
+        fitting = max(1, (room - len(columns)) // SMALLEST_PANEL)
+        panels = {column.participant.id for column in speaking[:fitting]}
+        height = (room - (len(columns) - len(panels))) // max(1, len(panels))
+        return Group(
+            *(
+                self._panel(column, self._console.width, height)
+                if column.participant.id in panels
+                else self._line(column)
+                for column in columns
+            )
+        )
+
+    def _line(self, column: Column) -> Text:
+        return Text.assemble(
+            self._title(column),
+            f"  {column.doing(self._console.get_time())}",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+
     def _panel(self, column: Column, width: int, height: int) -> Panel:
         shown = Text("\n").join(self._lines(column, width)[-(height - 2) :])
         return Panel(
-            shown, title=self._title(column), subtitle=column.state, border_style=column.style, height=height
+            shown,
+            title=self._title(column),
+            subtitle=column.doing(self._console.get_time()),
+            border_style=column.style,
+            height=height,
         )
 
     def _lines(self, column: Column, width: int) -> Lines:

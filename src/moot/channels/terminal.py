@@ -41,6 +41,7 @@ class Solo:
         self._err = err
         self._clean = safe if out.isatty() else str
         self._thinking = False
+        self._asides: list[str] = []  # kept until the line that is being written has ended
 
     def __call__(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -57,9 +58,11 @@ class Solo:
                     _say(
                         self._err, "the text above turned out to be the model's thinking; its answer follows"
                     )
-                case Notice() | ToolCalled():
+                case Notice():
                     self._end_thought()
                     _say(self._err, aside(event))
+                case ToolCalled():
+                    self._asides.append(aside(event))
                 case TurnEnded():
                     self._end_thought()
                     self._finish(event)
@@ -73,9 +76,10 @@ class Solo:
             self._out.write(f"\n\n{self._clean(turn.message.details)}")
         if turn.message.text or turn.message.details:
             self._out.write("\n")
-        if ending := ending_words(turn):
-            self._out.flush()
-            _say(self._err, ending)
+        self._out.flush()
+        for words in (*self._asides, ending_words(turn)):
+            if words:
+                _say(self._err, words)
 
     def _end_thought(self) -> None:
         if self._thinking:
@@ -143,22 +147,22 @@ def aside(event: Notice | ToolCalled) -> str:
     """Say what belongs beside the answers."""
     if isinstance(event, Notice):
         return event.message
-    return f"the model wants to call the tool {event.name}, and nobody here runs tools"
+    return f"The model asked for the tool {event.name}. There are no tools here, so nothing was called."
 
 
 def ending_words(turn: TurnEnded) -> str:
     """Say how a turn ended where the text alone does not tell."""
     if turn.status == "stopped":
-        return "stopped"
+        return "Stopped."
     if turn.fault is not None:
         kept = " What came is kept above." if turn.status == "partial" else ""
         return turn.fault.message + kept
-    return "cut at the token limit (--max-tokens raises it)" if turn.finish == "length" else ""
+    return "Cut at the token limit; --max-tokens sets it." if turn.finish == "length" else ""
 
 
 def bracketed(turn: TurnEnded) -> str:
     words = ending_words(turn)
-    return f"[{turn.status}: {words}]" if words and turn.status != words else words and f"[{words}]"
+    return f"[{turn.status}: {words}]" if turn.fault else words and f"[{words}]"
 
 
 def _say(err: TextIO, message: str) -> None:
@@ -166,9 +170,12 @@ def _say(err: TextIO, message: str) -> None:
     err.flush()
 
 
-def usage_lines(turns: Sequence[TurnEnded]) -> list[str]:
-    """Write tokens, cost and times of each turn, one line each."""
-    return [_usage_line(turn) for turn in turns]
+def usage_lines(participants: Sequence[Participant], turns: Sequence[TurnEnded]) -> list[str]:
+    """Write tokens, cost and times of each turn, one line each, in the order of asking."""
+    by_id = {turn.participant: turn for turn in turns}
+    ended = [(who, by_id[who.id]) for who in participants if who.id in by_id]
+    names = {who.id: f"{who.name} · " if len(participants) > 1 else "" for who, _ in ended}
+    return [names[who.id] + _usage_line(turn) for who, turn in ended]
 
 
 def _usage_line(turn: TurnEnded) -> str:

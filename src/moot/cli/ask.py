@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from moot.context.question import question
 from moot.engine.inline import Lane, ask
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
-from moot.model.errors import MissingKey, Unavailable, UsageError
+from moot.model.errors import BadSettings, MissingKey, Unavailable, UsageError
 from moot.model.events import Event, TurnEnded
 from moot.model.participants import Participant, seat
 from moot.model.profiles import file_kind
@@ -27,6 +27,8 @@ from moot.providers.discovery import local_servers
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry, Resolved
 from moot.streams.stop import Stop
+
+WAIT_SECONDS = 10.0
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -90,21 +92,32 @@ def _request(options: Options, piped: str, files: Sequence[File]) -> ModelReques
 
 async def _lanes(options: Options, chosen: Settings, registry: Registry) -> list[Lane]:
     models = options.models or (await _default_model(chosen, registry),)
-    if registry.demo_model() in models:
-        sys.stderr.write(f"moot: {registry.demo_model()} is {DEMO_NOTE}.\n")
-    return [
-        Lane(who, (registry.resolve(who.model), *_fallbacks(chosen.fallback.get(who.model, ()), registry)))
-        for who in seat(models)
-    ]
+    lanes = [Lane(who, _chain(who.model, chosen, registry)) for who in seat(models)]
+    demo = registry.demo_model()
+    if demo in [model.name for lane in lanes for model in lane.chain]:
+        sys.stderr.write(f"moot: {demo} is {DEMO_NOTE}.\n")
+    return lanes
 
 
-def _fallbacks(names: Sequence[str], registry: Registry) -> Iterator[Resolved]:
-    """Find who may be asked instead; those that cannot be asked here are passed over."""
-    for name in names:
+def _chain(name: str, chosen: Settings, registry: Registry) -> tuple[Resolved, ...]:
+    """Find a model and who may be asked instead; those that cannot be asked here are passed over."""
+    found: list[Resolved] = []
+    missing: UsageError | None = None
+    for model in dict.fromkeys([name, *chosen.fallback.get(name, ())]):
         try:
-            yield registry.resolve(name)
-        except (MissingKey, Unavailable):
-            continue
+            found.append(registry.resolve(model))
+        except (MissingKey, Unavailable) as error:
+            missing = missing or error
+        except UsageError as error:
+            if model == name and name != chosen.model:
+                raise
+            where = "model" if model == name else f'the fallback of "{name}"'
+            raise BadSettings(f"{error} It is {where} in the settings.") from error
+    if not found and missing is not None:
+        raise missing
+    if missing is not None and found[0].name != name:
+        sys.stderr.write(f"moot: {missing} {found[0].name} is asked instead.\n")
+    return tuple(found)
 
 
 async def _default_model(chosen: Settings, registry: Registry) -> str:
@@ -118,10 +131,11 @@ async def _default_model(chosen: Settings, registry: Registry) -> str:
         if server.models:
             return _told(f"{server.provider}/{server.models[0]}", "found on this machine")
     try:
-        return _told(registry.resolve(registry.embedded_model()).name, "because nothing else is there")
+        why = "because nothing else is there" if registry.demo_model() else "the model file of your settings"
+        return _told(registry.resolve(registry.embedded_model()).name, why)
     except Unavailable as error:
         raise MissingKey(
-            f"There is no model to ask. Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start Ollama. {error}"
+            f"There is no model to ask. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or start Ollama. {error}"
         ) from error
 
 
@@ -146,24 +160,37 @@ def _takes(model: Resolved, file: File) -> bool:
 
 
 async def _ask(options: Options, lanes: Sequence[Lane], request: ModelRequest, speaker: Speaker) -> int:
-    reader = _reader(options, [lane.participant for lane in lanes])
+    participants = [lane.participant for lane in lanes]
+    reader = _reader(options, participants)
     turns: list[TurnEnded] = []
     stop = Stop()
 
+    unwritten: list[OSError] = []
+    heard_at = asyncio.get_running_loop().time()
+
     def read(events: Sequence[Event]) -> None:
+        nonlocal heard_at
+        heard_at = asyncio.get_running_loop().time()
         turns.extend(event for event in events if isinstance(event, TurnEnded))
         try:
             reader(events)
-        except OSError:  # whoever read our output has left: there is nobody to answer
+        except OSError as error:  # whoever read our output has left, or the disk is full
+            unwritten.append(error)
             stop.request()
 
-    with _stopped_by_ctrl_c(stop):
+    with _stopped_by_ctrl_c(stop), _without_echo_of_ctrl_c():
+        patience = asyncio.create_task(_told_to_wait(lambda: heard_at)) if len(lanes) == 1 else None
         try:
             ended = await ask(lanes, request, RunLog(read), speaker, stop)
         finally:
-            reader.close()
+            if patience is not None:
+                patience.cancel()
+            with suppress(OSError):
+                reader.close()
+    if unwritten:
+        return _not_written(unwritten[0])
     if options.usage:
-        sys.stderr.write("".join(f"moot: {line}\n" for line in usage_lines(turns)))
+        sys.stderr.write("".join(f"moot: {line}\n" for line in usage_lines(participants, turns)))
     match ended.status:
         case "stopped" | "interrupted":
             return 130
@@ -173,18 +200,55 @@ async def _ask(options: Options, lanes: Sequence[Lane], request: ModelRequest, s
             return 0
 
 
+def _not_written(error: OSError) -> int:
+    if not isinstance(error, BrokenPipeError):
+        sys.stderr.write(f"moot: Cannot write the answer: {error.strerror}.\n")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still in the buffer has nowhere to go
+    return 141 if isinstance(error, BrokenPipeError) else 1
+
+
 def _reader(options: Options, participants: Sequence[Participant]) -> Reader:
     if options.json:
         return Json(sys.stdout)
     if len(participants) == 1:
         return Solo(sys.stdout, sys.stderr)
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         return Plain(sys.stdout, sys.stderr)
     from rich.console import Console
 
     from moot.channels.live import Live
 
     return Live(Console(highlight=False))
+
+
+async def _told_to_wait(last_event: Callable[[], float]) -> None:
+    """Say now and then that nothing came yet, to whoever watches a single answer."""
+    loop_time = asyncio.get_running_loop().time
+    while True:
+        await asyncio.sleep(WAIT_SECONDS)
+        if (silent := loop_time() - last_event()) >= WAIT_SECONDS:
+            sys.stderr.write(f"moot: nothing came for {silent:.0f} s; Ctrl-C stops.\n")
+
+
+@contextmanager
+def _without_echo_of_ctrl_c() -> Iterator[None]:
+    """Keep the terminal from printing ^C, which would shift what is drawn there."""
+    try:
+        import termios
+    except ImportError:  # Windows
+        yield
+        return
+    try:
+        before = termios.tcgetattr(sys.stdin)
+    except (termios.error, TypeError, ValueError, OSError):  # no terminal
+        yield
+        return
+    quiet = [*before[:3], before[3] & ~termios.ECHOCTL, *before[4:]]
+    termios.tcsetattr(sys.stdin, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 @contextmanager

@@ -33,7 +33,7 @@ async def _run(config: Path | None) -> int:
         findings = await asyncio.gather(*(examine(registry, name) for name in registry))
     for finding in findings:
         sys.stdout.write(f"{MARKS[finding.state]} {finding.provider:<11} {safe(finding.words)}\n")
-    sys.stdout.write(f"\n{_advice(findings)}\n")
+    sys.stdout.write(f"\n{_advice(findings, registry.embedded_model())}\n")
     return 1 if any(finding.state == "broken" for finding in findings) else 0
 
 
@@ -65,10 +65,11 @@ def _works(registry: Registry, name: str, models: list[str]) -> str:
     return f"Works: {len(models)} models ({some})." if models else "Works, but has no model yet."
 
 
-def _advice(findings: list[Finding]) -> str:
+def _advice(findings: list[Finding], embedded_model: str) -> str:
     ready = [f.provider for f in findings if f.state == "works" and f.provider not in {"local", "scripted"}]
     if ready:
         return f'Try: moot ask "Say hello" -m {ready[0]}/MODEL   (`moot models {ready[0]}` lists them)'
-    real = "For a real model, set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM."
+    mend = "mend what is marked ✗, " if any(f.state == "broken" for f in findings) else ""
+    real = f"For a real model, {mend}set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM."
     embedded = any(f.provider == "local" and f.state == "works" for f in findings)
-    return f'{real}\nWithout any: moot ask "Say hello"' if embedded else real
+    return f'{real}\nWithout any: moot ask "Say hello" -m {embedded_model}' if embedded else real

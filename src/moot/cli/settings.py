@@ -58,7 +58,7 @@ def _read(path: Path) -> dict[str, Any]:
     """Read one file and check it by itself, so that an error can name it."""
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
-        msgspec.convert(tables, Settings)
+        _check(tables)
     except OSError as error:
         raise BadSettings(f"Cannot read the settings {path}: {error.strerror}.") from error
     except (ValueError, msgspec.ValidationError) as error:
@@ -68,6 +68,18 @@ def _read(path: Path) -> dict[str, Any]:
             if name in table:
                 table[name] = str(path.parent / Path(table[name]).expanduser())
     return tables
+
+
+def _check(tables: dict[str, Any]) -> None:
+    providers = tables.get("providers", {})
+    for name, table in providers.items() if isinstance(providers, dict) else ():
+        if isinstance(table, dict) and {"key", "api_key"} & table.keys():
+            raise ValueError(f"[providers.{name}]: keys are not written here; name a variable in key_env")
+        try:
+            msgspec.convert(table, ProviderConfig)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"[providers.{name}]: {error}") from error
+    msgspec.convert(tables, Settings)
 
 
 def _fill(into: dict[str, Any], more: dict[str, Any]) -> None:

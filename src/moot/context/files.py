@@ -37,9 +37,9 @@ def read_file(path: Path) -> File:
         raise UsageError(f"Cannot read {path}: {error.strerror}.") from error
     if len(data) > LARGEST:
         raise UsageError(f"{path} is larger than {LARGEST // 2**20} MB: attach a smaller file.")
+    if not data:
+        raise UsageError(f"{path} is empty.")
     kind = media_type(data)
     if not kind:
-        raise UsageError(
-            f"{path} is empty or of a kind that models cannot read: they read text (UTF-8), images and PDF."
-        )
+        raise UsageError(f"{path} is no text in UTF-8, image or PDF: save text as UTF-8, or leave it out.")
     return File(path.name, kind, data)

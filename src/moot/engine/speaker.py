@@ -67,8 +67,10 @@ class Speaker:
         key = turn.model.keys.next(tried)
         for attempt in range(1, TRIES + 1):
             result = await self._once(turn, request, key)
-            if not _may_ask_on(result) or attempt == TRIES:
+            if not _may_ask_on(result):
                 return result
+            if attempt == TRIES or (attempt > 1 and result.status == "timeout"):
+                return _giving_up(result, attempt)
             if key is not None and (trouble := result.fault) is not None and _another_key_may_help(trouble):
                 turn.model.keys.cool(key, trouble)
                 tried.add(key.source)
@@ -96,7 +98,7 @@ class Speaker:
             words = f"A mistake in Moot itself ended this turn ({type(error).__name__})."
             result = StreamResult("error", fault=fault("api_error", words, retryable=False))
         await turn.count(ask, result)
-        return _naming_key(result, key)
+        return _explained(result, turn.model, key)
 
     async def _waited(self, turn: "Turn", result: StreamResult, attempt: int) -> bool:
         """Wait as long as it makes sense before the same is asked again; False is: do not ask again."""
@@ -154,7 +156,7 @@ class Turn:
 
     async def count(self, request: ModelRequest, result: StreamResult) -> None:
         """Add up what the attempt used, by the provider's count or else by our estimate."""
-        self._latency = self._clock() - self._started
+        self._latency = round(self._clock() - self._started, 4)
         usage, guess = result.usage, estimate(request, result.text + result.thoughts + result.details)
         if usage is None:
             if not guess.output and result.fault is not None:
@@ -183,7 +185,7 @@ class Turn:
             cost=self._cost,
             finish=result.finish,
             fault=result.fault,
-            first_token=None if first is None else self._waited + first,
+            first_token=None if first is None else round(self._waited + first, 4),
             latency=self._latency,
         )
 
@@ -200,9 +202,23 @@ def _another_key_may_help(trouble: Fault) -> bool:
     )
 
 
-def _naming_key(result: StreamResult, key: Key | None) -> StreamResult:
-    """Say where a rejected key came from, so that its owner knows which one to mend."""
-    if key is None or result.fault is None or result.fault.kind != "auth":
+def _explained(result: StreamResult, model: Resolved, key: Key | None) -> StreamResult:
+    """Say who failed and, where a key was rejected, which one, so that its owner knows what to mend."""
+    if result.fault is None:
         return result
-    words = f"{result.fault.message} It came from {key.source}."
-    return msgspec.structs.replace(result, fault=msgspec.structs.replace(result.fault, message=words))
+    words = result.fault.message
+    if model.provider.name not in words:
+        words = f"{model.name}: {words}"
+    if key is not None and result.fault.kind == "auth":
+        words = f"{words} It came from {key.source}."
+    return _saying(result, result.fault, words)
+
+
+def _giving_up(result: StreamResult, tries: int) -> StreamResult:
+    if result.fault is None or not result.fault.retryable:
+        return result
+    return _saying(result, result.fault, f"{result.fault.message} Gave up after {tries} tries.")
+
+
+def _saying(result: StreamResult, trouble: Fault, words: str) -> StreamResult:
+    return msgspec.structs.replace(result, fault=msgspec.structs.replace(trouble, message=words))

@@ -18,6 +18,7 @@ from moot.providers import failures
 from moot.providers.failures import WireError
 from moot.providers.frames import decode, is_json
 from moot.providers.listing import read_listing
+from moot.providers.repeats import Snapshots
 
 FINISH: dict[str, Finish] = {
     "end_turn": "stop",
@@ -163,6 +164,7 @@ class AnthropicReader:
         self._tool: Block | None = None
         self._arguments: list[str] = []
         self._calls: list[ToolCall] = []
+        self._snapshots = Snapshots()
 
     def read(self, frame: bytes) -> list[Chunk]:
         data = decode(_frames, frame) if frame else Frame()
@@ -194,7 +196,8 @@ class AnthropicReader:
 
     def _read_delta(self, delta: Delta) -> list[Chunk]:
         if delta.text:
-            return [Text(delta.text)]
+            text = self._snapshots.new_text(delta.text)
+            return [Text(text)] if text else []
         if delta.thinking:
             return [Thought(delta.thinking)]
         if delta.signature:

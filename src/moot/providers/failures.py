@@ -175,11 +175,15 @@ def _sentence(kind: Kind, who: str, status: int, quote: str) -> str:
         case "overloaded":
             return f"{who} is overloaded{http}{said}"
         case "context_length":
-            return f"The conversation is too long for this model of {who}{http}{said}"
+            return f"This is too long for the model of {who}{said} Send less, or choose one that reads more."
         case "content_blocked":
             return f"{who} blocked the answer by its content rules{http}{said}"
         case "timeout":
             return f"{who} took too long{http}{said}"
+        case _ if status == 404:
+            return (
+                f"{who} knows no such model or address{http}{said} Check the model's name and the base_url."
+            )
         case _:
             return f"{who} failed{http}{said}"
 

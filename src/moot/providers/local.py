@@ -83,6 +83,9 @@ class LocalProvider:
         load_library()
         if not (path := self._gguf or demo_weights()).is_file():
             raise Unavailable(f"There is no model file at {path}.")
+        with path.open("rb") as opened:
+            if opened.read(4) != b"GGUF":
+                raise Unavailable(f"{path.name} is no GGUF file, or is damaged: get it again.")
 
     def profile(self, model: str) -> Profile:
         return msgspec.structs.replace(profiles.profile(self.name, model), context=CONTEXT)

@@ -79,7 +79,7 @@ class ScriptedProvider:
         yield _ending(performance)
 
     async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - scripts need no key
-        return sorted(self._scripts.named)
+        return sorted(name for name, script in self._scripts.named.items() if not script.fault)
 
     async def aclose(self) -> None:
         """Nothing is held open."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -121,7 +122,7 @@ class Performance(Struct, frozen=True):
 
     @property
     def output_tokens(self) -> int:
-        return (len(self.answer) + len(self.script.thoughts)) // 4
+        return -(-(len(self.answer) + len(self.script.thoughts)) // 4)
 
 
 class Scripts:
@@ -133,7 +134,9 @@ class Scripts:
 
     def check(self, name: str) -> None:
         if name not in self.named:
-            raise UnknownModel(f"There is no script called {name!r}. There are: {', '.join(self.named)}.")
+            near = get_close_matches(name, self.named, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "`moot lab list` lists them."
+            raise UnknownModel(f"There is no script called {name!r}. {hint}")
 
     def perform(self, request: ModelRequest) -> Performance:
         name = request.model

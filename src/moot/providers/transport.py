@@ -154,16 +154,29 @@ def mapped_errors(who: str) -> Iterator[None]:
         yield
     except (aiohttp.ClientSSLError, ssl.SSLError) as error:
         raise ProviderError(
-            fault("network", f"No secure connection to {who}: its certificate or TLS set-up was refused.")
+            fault(
+                "network",
+                f"No secure connection to {who}: its certificate was refused, or it does not speak https.",
+                retryable=False,
+            )
         ) from error
     except aiohttp.ClientProxyConnectionError as error:
-        raise ProviderError(fault("network", f"The proxy on the way to {who} cannot be reached.")) from error
+        raise ProviderError(
+            fault("network", f"The proxy on the way to {who} cannot be reached.", retryable=False)
+        ) from error
     except aiohttp.ClientConnectorDNSError as error:
         raise ProviderError(
-            fault("network", f"The host name of {who} cannot be found. Check base_url and the network.")
+            fault(
+                "network",
+                f"The host {error.host} of {who} cannot be found: check the network, and base_url if you set one.",
+                retryable=False,
+            )
         ) from error
     except aiohttp.ClientConnectorError as error:
-        raise ProviderError(fault("network", f"{who} cannot be reached: is it running?")) from error
+        where = f"{error.host}:{error.port}"
+        raise ProviderError(
+            fault("network", f"Nothing answers for {who} at {where}: is it running?", retryable=False)
+        ) from error
     except TimeoutError as error:
         raise ProviderError(fault("timeout", f"{who} did not accept a connection in time.")) from error
     except ValueError as error:  # an address or a header that cannot be sent
