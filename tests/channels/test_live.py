@@ -197,3 +197,24 @@ class TestColumns:
 
     def test_control_characters_are_left_out(self) -> None:
         assert followed(says("alpha", HOSTILE)).tail == HARMLESS
+
+
+def test_where_it_is_narrow_the_room_goes_to_those_who_still_speak() -> None:
+    models = [f"a/{n}" for n in range(5)]
+    long = "\n".join(f"line {n}" for n in range(30))
+    events = [sits_down(*models), *(ends(who, "Done.") for who in ("alpha", "beta", "gamma", "delta"))]
+    text = shown(*events, begins("epsilon", "a/4"), says("epsilon", long), width=80, height=24)
+    live = text[: text.index("line 29") + 40]
+    assert "line 20" in live
+    assert len(lines_with(live, "completed")) >= 4
+
+
+def test_more_participants_than_fit_are_named_all_the_same() -> None:
+    text = shown(sits_down(*(f"a/{n}" for n in range(12))), width=60, height=20)
+    assert "Mu · a/11" in text
+
+
+def test_waiting_is_counted() -> None:
+    column = Column(seat(("a/one",))[0], "cyan", "a/one", since=100.0)
+    assert column.doing(101.0) == "waiting"
+    assert column.doing(112.4) == "waiting for 12 s"

@@ -13,7 +13,7 @@ from inline_snapshot import snapshot
 
 from moot.model.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
 from moot.providers.scripts import SAMPLE, Script
-from tests.cli.process import SECONDS, Moot, complaint, heard, heard_out, idle
+from tests.cli.process import NOBODY, SECONDS, Moot, complaint, heard, heard_out, idle
 from tests.taking import KEY, LabServer
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -396,3 +396,66 @@ async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(moot: Mo
     moot.write("moot.toml", f'[providers.work]\nbase_url = "{lab.url}/v1"')
     await asyncio.to_thread(moot, "ask", "hi", "-m", "work/echo", WORK_KEY=KEY)
     assert KEY not in [call.key for call in lab.lab.calls]
+
+
+@pytest.mark.parametrize("words", ["Tell me a long story.", "The quick brown fox. " * 300])
+def test_the_embedded_model_can_be_stopped_while_it_reads_or_speaks(moot: Moot, words: str) -> None:
+    with moot.running("ask", words, "-m", "local/smollm2", "--json") as process:
+        assert process.stdout is not None
+        heard(process.stdout.fileno(), "turn_started" if len(words) > 100 else "text_delta")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=SECONDS) == 130
+        assert process.stderr is not None
+        assert b"FATAL" not in process.stderr.read()
+
+
+def test_a_full_disk_is_told(moot: Moot) -> None:
+    with moot.running(
+        "ask", "hi", "-m", "scripted/echo", stdout=os.open("/dev/full", os.O_WRONLY)
+    ) as process:
+        assert process.wait(timeout=SECONDS) == 1
+        assert process.stderr is not None
+        assert process.stderr.read() == b"moot: Cannot write the answer: No space left on device.\n"
+
+
+def test_a_fallback_answers_for_a_model_that_cannot_be_asked(moot: Moot) -> None:
+    moot.write("moot.toml", '[fallback]\n"openai/gpt-5" = ["google/x", "scripted/echo"]')
+    done = moot("ask", "hi", "-m", "openai/gpt-5")
+    assert (done.returncode, done.stdout) == (0, "hi\n")
+    assert done.stderr == "moot: No key for openai: set OPENAI_API_KEY. scripted/echo is asked instead.\n"
+
+
+def test_a_mistake_in_the_settings_is_said_to_be_there(moot: Moot) -> None:
+    moot.write("moot.toml", 'model = "scripted/ehco"\n[fallback]\n"scripted/echo" = ["nosuch/x"]')
+    assert complaint(moot("ask", "hi")).endswith("It is model in the settings.")
+    assert 'the fallback of "scripted/echo" in the settings' in complaint(
+        moot("ask", "hi", "-m", "scripted/echo")
+    )
+
+
+def test_a_key_in_the_wrong_place_is_not_shown(moot: Moot) -> None:
+    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{NOBODY}"\nkey_env = "{KEY}"')
+    assert "NAME of an environment variable" in complaint(moot("ask", "hi", "-m", "lab/echo"))
+    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nkey = "{KEY}"')
+    said = complaint(moot("ask", "hi", "-m", "lab/echo"))
+    assert "[providers.lab]: keys are not written here" in said
+    assert KEY not in said
+
+
+def test_a_key_of_two_lines_is_a_mistake_to_mend(moot: Moot) -> None:
+    said = complaint(moot("ask", "hi", "-m", "openai/gpt-5", OPENAI_API_KEY="sk-one\ntwo"))
+    assert said == "The key in OPENAI_API_KEY has a line break or control character in it."
+
+
+def test_whoever_waits_for_one_answer_is_told_so(moot: Moot) -> None:
+    moot.write("slow.toml", "[slow]\ndelay = 11")
+    moot.write("moot.toml", '[providers.scripted]\nscript = "slow.toml"')
+    done = moot("ask", "hi", "-m", "scripted/slow")
+    assert done.returncode == 0
+    assert re.fullmatch(r"moot: nothing came for 1\d s; Ctrl-C stops\.\n", done.stderr)
+
+
+def test_a_file_goes_to_those_who_can_read_it(moot: Moot) -> None:
+    (moot.folder / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n rest")
+    moot.write("moot.toml", '[fallback]\n"scripted/echo" = ["local/smollm2"]')
+    assert moot("ask", "hi", "-m", "scripted/echo", "-f", "dot.png").stdout == "hi\n"

@@ -99,6 +99,7 @@ async def test_a_file_of_one_s_own(tmp_path: Path) -> None:
 async def test_a_file_that_is_no_model_is_a_failed_turn(tmp_path: Path) -> None:
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF nonsense")
+    LocalProvider(path).check("broken")  # it looks like one
     request = ModelRequest(model="broken", messages=(user("?"),))
     (batch,) = [batch async for batch in LocalProvider(path).stream(request)]
     (failed,) = batch
@@ -106,6 +107,9 @@ async def test_a_file_that_is_no_model_is_a_failed_turn(tmp_path: Path) -> None:
     assert "broken.gguf" in failed.fault.message
     with pytest.raises(Unavailable, match="no model file"):
         LocalProvider(tmp_path / "missing.gguf").check("missing")
+    (tmp_path / "notes.gguf").write_text("not a model")
+    with pytest.raises(Unavailable, match="no GGUF file"):
+        LocalProvider(tmp_path / "notes.gguf").check("notes")
 
 
 @pytest.mark.parametrize(

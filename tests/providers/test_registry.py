@@ -88,6 +88,33 @@ def test_settings_that_cannot_work_say_what_is_missing(config: ProviderConfig, w
         registry(mine=config).resolve("mine/x")
 
 
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({"ANTHROPIC_BASE_URL": "http://gateway.example"}, "http://gateway.example/v1"),
+        ({"ANTHROPIC_BASE_URL": "http://gateway.example/anthropic"}, "http://gateway.example/anthropic"),
+        ({}, "https://api.anthropic.com/v1"),
+    ],
+)
+def test_an_address_without_a_path_gets_the_version_of_its_format(
+    environment: dict[str, str], url: str
+) -> None:
+    assert registry(environment).base_url("anthropic") == url
+
+
+def test_a_well_known_key_is_not_lent_to_another_provider() -> None:
+    lent = ProviderConfig(key_env="ANTHROPIC_API_KEY")
+    assert not registry({"ANTHROPIC_API_KEY": "a"}, openrouter=lent).keys("openrouter")
+
+
+def test_a_key_that_cannot_be_one_is_refused_unseen() -> None:
+    with pytest.raises(BadSettings, match="LAB_KEY") as caught:
+        registry({"LAB_KEY": "two\nlines"}, lab=LAB).keys("lab")
+    assert "two" not in str(caught.value)
+    with pytest.raises(ValueError, match="NAME of an environment variable"):
+        ProviderConfig(key_env="sk-verysecret")
+
+
 def test_every_built_in_provider_can_be_made() -> None:
     for name in registry():
         assert registry().provider(name).name == name
