@@ -39,7 +39,7 @@ async def test_what_must_not_be_disturbed_finishes_first() -> None:
     finished = False
     async with Guard(idle=10, total=10) as guard:
         asyncio.get_running_loop().call_later(0.005, guard.end, "stopped_by_user")
-        with guard.undisturbed():
+        with guard.undisturbed:
             await asyncio.sleep(0.03)
             finished = True
         assert guard.ending == "stopped_by_user"
@@ -72,7 +72,7 @@ async def test_after_it_ended_nothing_fires() -> None:
 
 async def test_a_slow_reader_is_not_a_silent_provider() -> None:
     async with Guard(idle=0.02, total=10) as guard:
-        with guard.undisturbed():
+        with guard.undisturbed:
             await asyncio.sleep(0.08)
         await asyncio.sleep(0)
     assert guard.ending is None

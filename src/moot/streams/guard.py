@@ -21,6 +21,7 @@ class Guard:
         self._total = total
         self._open = False  # whether a cancellation may be sent into the scope now
         self._cancelled = False
+        self.undisturbed = Undisturbed(self)
 
     async def __aenter__(self) -> Self:
         task = asyncio.current_task()
@@ -61,10 +62,6 @@ class Guard:
             self._cancelled = True
             self._task.cancel()
 
-    def undisturbed(self) -> "Undisturbed":
-        """Let a step finish first; it counts as progress, and its user looks at `ending` afterwards."""
-        return Undisturbed(self)
-
     def _deadline(self) -> float:
         return min(self._touched + self._idle, self._last)
 
@@ -80,7 +77,10 @@ class Guard:
 
 
 class Undisturbed:
-    """A class and not a generator, because it is entered once for every batch of chunks."""
+    """Lets a step finish first; it counts as progress, and its user looks at `ending` afterwards.
+
+    A class and not a generator, because it is entered once for every batch of chunks.
+    """
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard

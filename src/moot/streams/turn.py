@@ -59,11 +59,11 @@ async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, em
         with stop.watched(guard.end):
             async for chunks in stream:
                 events = listener.take(chunks)
-                if listener.progressed:
-                    guard.touch()
                 if events:
-                    with guard.undisturbed():  # what was heard is told, whole
+                    with guard.undisturbed:  # what was heard is told, whole
                         await emit(events)
+                elif listener.progressed:
+                    guard.touch()
                 if guard.ending or listener.over:
                     break
     if events := listener.close():
