@@ -3,7 +3,6 @@ import fcntl
 import os
 import pty
 import re
-import signal
 import struct
 import termios
 
@@ -12,36 +11,12 @@ import pytest
 from inline_snapshot import snapshot
 
 from moot.model.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
-from moot.providers.scripts import SAMPLE, Script
-from tests.cli.process import NOBODY, SECONDS, Moot, complaint, heard, heard_out, idle
+from moot.providers.scripts import SAMPLE
+from tests.cli.process import NOBODY, SECONDS, Moot, complaint, heard_out
 from tests.taking import KEY, LabServer
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 decode = msgspec.json.Decoder(Event).decode
-
-TALK = """\
-[quick]
-answer = "Round tables."
-
-[other]
-answer = "Square tables."
-
-[hesitant]
-answer = "A table has no head."
-pace = 60.0
-
-[late]
-answer = "Here at last."
-delay = 0.2
-"""
-
-
-@pytest.fixture
-def talk(moot: Moot) -> Moot:
-    """Let the scripted models be those of the script above."""
-    moot.write("talk.toml", TALK)
-    moot.write("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
-    return moot
 
 
 class TestOneModel:
@@ -185,55 +160,6 @@ class TestWhatCannotBeAsked:
         assert complaint(moot("ask", "hi", "-m", "mine/x")).startswith("[providers.mine] needs api = ")
 
 
-class TestCtrlC:
-    def test_what_came_is_kept(self, moot: Moot) -> None:
-        with moot.running("ask", "hi", "-m", "scripted/slow") as process:
-            assert process.stdout
-            came = heard(process.stdout.fileno(), SAMPLE[:8])
-            process.send_signal(signal.SIGINT)
-            rest, err = process.communicate(timeout=SECONDS)
-        printed = came + rest.decode()
-        assert process.returncode == 130
-        assert err == b"moot: Stopped.\n"
-        assert printed.endswith("\n")
-        assert SAMPLE.startswith(printed.rstrip("\n"))
-        assert len(printed) < len(SAMPLE)
-
-    def test_what_several_said_is_kept(self, talk: Moot) -> None:
-        models = ("-m", "scripted/late", "-m", "scripted/hesitant", "-m", "scripted/silence")
-        with talk.running("ask", "hi", *models) as process:
-            assert process.stdout
-            came = heard(process.stdout.fileno(), "Here at last.")
-            process.send_signal(signal.SIGINT)
-            rest, err = process.communicate(timeout=SECONDS)
-        assert (process.returncode, err) == (130, b"")
-        assert came + rest.decode() == snapshot("""\
-=== Alpha · scripted/late ===
-Here at last.
-
-=== Beta · scripted/hesitant ===
-A table
-[Stopped.]
-
-=== Gamma · scripted/silence ===
-[Stopped.]
-
-""")
-
-    def test_the_events_say_it_too(self, moot: Moot) -> None:
-        with moot.running("ask", "hi", "-m", "scripted/slow", "--json") as process:
-            assert process.stdout
-            came = heard(process.stdout.fileno(), "text_delta")
-            process.send_signal(signal.SIGINT)
-            rest, err = process.communicate(timeout=SECONDS)
-        *_, turn, run = [decode(line) for line in (came + rest.decode()).rstrip("\n").split("\n")]
-        assert (process.returncode, err) == (130, b"")
-        assert isinstance(turn, TurnEnded)
-        assert (turn.status, turn.message.text[:8]) == ("stopped", SAMPLE[:8])
-        assert isinstance(run, RunEnded)
-        assert run.status == "stopped"
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -272,43 +198,6 @@ def test_two_models_on_a_terminal_are_shown_side_by_side_and_then_whole(talk: Mo
     words = ("Alpha · scripted/late", "Here at last.", "Beta · scripted/other", "Square tables.")
     places = [shown.rindex(word) for word in words]
     assert places == sorted(places)
-
-
-class TestDefaultModel:
-    def test_without_keys_the_embedded_model_is_asked_and_called_what_it_is(self, moot: Moot) -> None:
-        done = moot("ask", "Say hello", "--max-tokens", "8")
-        assert done.returncode == 0
-        assert done.stdout.strip()
-        assert done.stderr.startswith("moot: asking local/smollm2, ")
-        assert done.stderr.count("a tiny demonstration model") == 1
-
-    def test_that_of_the_settings_is_asked_without_a_word(self, moot: Moot) -> None:
-        moot.write("moot.toml", 'model = "scripted/echo"')
-        done = moot("ask", "hi", OPENAI_API_KEY=KEY)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "hi\n", "")
-
-    async def test_one_that_there_is_a_key_for_is_asked(self, moot: Moot, lab: LabServer) -> None:
-        lab.add(**{"gpt-5-mini": Script(answer="I am {model}.")})
-        done = await asyncio.to_thread(
-            moot,
-            "ask",
-            "hi",
-            OPENAI_API_KEY=KEY,
-            OPENAI_BASE_URL=f"{lab.url}/v1",
-            OLLAMA_BASE_URL=f"{lab.url}/v1",
-        )
-        assert (done.returncode, done.stdout) == (0, "I am gpt-5-mini.\n")
-        assert done.stderr == (
-            "moot: asking openai/gpt-5-mini, because there is a key for it. Choose with -m provider/model.\n"
-        )
-        assert [call.key for call in lab.lab.calls] == [KEY]
-
-    async def test_one_that_runs_on_this_machine_is_asked(self, moot: Moot, lab: LabServer) -> None:
-        done = await asyncio.to_thread(moot, "ask", "hi", OLLAMA_BASE_URL=f"{lab.url}/v1")
-        assert (done.returncode, done.stdout) == (0, "hi\n")
-        assert done.stderr == (
-            "moot: asking ollama/echo, found on this machine. Choose with -m provider/model.\n"
-        )
 
 
 class TestKeys:
@@ -361,18 +250,6 @@ def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: Moot, more: tuple[str, 
         assert process.stderr.read() == b""
 
 
-def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: Moot) -> None:
-    read, write = os.pipe()
-    try:
-        with moot.running("ask", "hi", "-m", "scripted/echo", stdin=read) as process:
-            idle(process.pid)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=SECONDS) == 130
-    finally:
-        os.close(read)
-        os.close(write)
-
-
 def test_a_file_without_end_is_refused(moot: Moot) -> None:
     assert "larger than" in complaint(moot("ask", "hi", "-m", "scripted/echo", "-f", "/dev/zero"))
 
@@ -398,17 +275,6 @@ async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(moot: Mo
     assert KEY not in [call.key for call in lab.lab.calls]
 
 
-@pytest.mark.parametrize("words", ["Tell me a long story.", "The quick brown fox. " * 300])
-def test_the_embedded_model_can_be_stopped_while_it_reads_or_speaks(moot: Moot, words: str) -> None:
-    with moot.running("ask", words, "-m", "local/smollm2", "--json") as process:
-        assert process.stdout is not None
-        heard(process.stdout.fileno(), "turn_started" if len(words) > 100 else "text_delta")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=SECONDS) == 130
-        assert process.stderr is not None
-        assert b"FATAL" not in process.stderr.read()
-
-
 def test_a_full_disk_is_told(moot: Moot) -> None:
     with moot.running(
         "ask", "hi", "-m", "scripted/echo", stdout=os.open("/dev/full", os.O_WRONLY)
@@ -416,21 +282,6 @@ def test_a_full_disk_is_told(moot: Moot) -> None:
         assert process.wait(timeout=SECONDS) == 1
         assert process.stderr is not None
         assert process.stderr.read() == b"moot: Cannot write the answer: No space left on device.\n"
-
-
-def test_a_fallback_answers_for_a_model_that_cannot_be_asked(moot: Moot) -> None:
-    moot.write("moot.toml", '[fallback]\n"openai/gpt-5" = ["google/x", "scripted/echo"]')
-    done = moot("ask", "hi", "-m", "openai/gpt-5")
-    assert (done.returncode, done.stdout) == (0, "hi\n")
-    assert done.stderr == "moot: No key for openai: set OPENAI_API_KEY. scripted/echo is asked instead.\n"
-
-
-def test_a_mistake_in_the_settings_is_said_to_be_there(moot: Moot) -> None:
-    moot.write("moot.toml", 'model = "scripted/ehco"\n[fallback]\n"scripted/echo" = ["nosuch/x"]')
-    assert complaint(moot("ask", "hi")).endswith("It is model in the settings.")
-    assert 'the fallback of "scripted/echo" in the settings' in complaint(
-        moot("ask", "hi", "-m", "scripted/echo")
-    )
 
 
 def test_a_key_in_the_wrong_place_is_not_shown(moot: Moot) -> None:
@@ -453,9 +304,3 @@ def test_whoever_waits_for_one_answer_is_told_so(moot: Moot) -> None:
     done = moot("ask", "hi", "-m", "scripted/slow")
     assert done.returncode == 0
     assert re.fullmatch(r"moot: nothing came for 1\d s; Ctrl-C stops\.\n", done.stderr)
-
-
-def test_a_file_goes_to_those_who_can_read_it(moot: Moot) -> None:
-    (moot.folder / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n rest")
-    moot.write("moot.toml", '[fallback]\n"scripted/echo" = ["local/smollm2"]')
-    assert moot("ask", "hi", "-m", "scripted/echo", "-f", "dot.png").stdout == "hi\n"

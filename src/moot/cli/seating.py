@@ -1,0 +1,86 @@
+"""Who is asked: from the names on the command line, or none, to lanes with their fallbacks."""
+
+import sys
+from collections.abc import Sequence
+
+from moot.cli.settings import Settings
+from moot.engine.inline import Lane
+from moot.model.errors import BadSettings, MissingKey, Unavailable, UsageError
+from moot.model.participants import seat
+from moot.model.profiles import file_kind
+from moot.model.requests import File
+from moot.providers.discovery import local_servers
+from moot.providers.local import DEMO_NOTE
+from moot.providers.registry import Registry, Resolved
+
+
+async def seated(
+    models: Sequence[str], files: Sequence[File], chosen: Settings, registry: Registry
+) -> list[Lane]:
+    """Give every model, or the default one, a lane that can be asked all that there is to ask."""
+    models = models or (await _default_model(chosen, registry),)
+    lanes = [Lane(who, _chain(who.model, chosen, registry)) for who in seat(tuple(models))]
+    demo = registry.demo_model()
+    if demo in [model.name for lane in lanes for model in lane.chain]:
+        sys.stderr.write(f"moot: {demo} is {DEMO_NOTE}.\n")
+    return [_able_to_read(lane, files) for lane in lanes]
+
+
+def _chain(name: str, chosen: Settings, registry: Registry) -> tuple[Resolved, ...]:
+    """Find a model and who may be asked instead; those that cannot be asked here are passed over."""
+    found: list[Resolved] = []
+    missing: UsageError | None = None
+    for model in dict.fromkeys([name, *chosen.fallback.get(name, ())]):
+        try:
+            found.append(registry.resolve(model))
+        except (MissingKey, Unavailable) as error:
+            missing = missing or error
+        except UsageError as error:
+            if model == name and name != chosen.model:
+                raise
+            where = "model" if model == name else f'the fallback of "{name}"'
+            raise BadSettings(f"{error} It is {where} in the settings.") from error
+    if not found and missing is not None:
+        raise missing
+    if missing is not None and found[0].name != name:
+        sys.stderr.write(f"moot: {missing} {found[0].name} is asked instead.\n")
+    return tuple(found)
+
+
+async def _default_model(chosen: Settings, registry: Registry) -> str:
+    """Take the model of the settings, else one there is a key for, else one that runs on this machine."""
+    if chosen.model:
+        return chosen.model
+    for name in registry:
+        if registry.keys(name) and (cheap := registry.cheap_model(name)):
+            return _told(f"{name}/{cheap}", "because there is a key for it")
+    for server in await local_servers(registry):
+        if server.models:
+            return _told(f"{server.provider}/{server.models[0]}", "found on this machine")
+    try:
+        why = "because nothing else is there" if registry.demo_model() else "the model file of your settings"
+        return _told(registry.resolve(registry.embedded_model()).name, why)
+    except Unavailable as error:
+        raise MissingKey(
+            f"There is no model to ask. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, or start Ollama. {error}"
+        ) from error
+
+
+def _told(model: str, why: str) -> str:
+    sys.stderr.write(f"moot: asking {model}, {why}. Choose with -m provider/model.\n")
+    return model
+
+
+def _able_to_read(lane: Lane, files: Sequence[File]) -> Lane:
+    """Refuse a file that the model cannot read before anything is paid; leave out fallbacks that cannot."""
+    for file in files:
+        if not _takes(lane.chain[0], file):
+            raise UsageError(
+                f"{lane.participant.name} ({lane.chain[0].name}) takes no {file_kind(file.media_type)} files such "
+                f"as {file.name}: leave the file out or choose another model."
+            )
+    return Lane(lane.participant, tuple(m for m in lane.chain if all(_takes(m, file) for file in files)))
+
+
+def _takes(model: Resolved, file: File) -> bool:
+    return file_kind(file.media_type) in model.provider.profile(model.model).files
