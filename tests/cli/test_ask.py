@@ -222,10 +222,10 @@ class TestKeys:
             "[providers.three]\n" + trap.format("google", f"{lab.url}/v1beta", list(keys)),
         ]
         moot.write("moot.toml", "".join(tables))
-        models = ("-m", "one/echo", "-m", "two/echo", "-m", "three/echo")
-        done = await asyncio.to_thread(moot, "ask", "hi", *models, **dict.fromkeys(keys, KEY))
-        assert done.stdout.count("\nhi\n") == 3
-        assert [call.key for call in lab.lab.calls] == ["", "", ""]
+        for model in ("one/echo", "two/echo", "three/echo"):
+            done = await asyncio.to_thread(moot, "ask", "hi", "-m", model, **dict.fromkeys(keys, KEY))
+            assert "is not sent elsewhere" in complaint(done)
+        assert lab.lab.calls == []
 
     async def test_a_key_of_its_own_is_sent_and_never_shown(self, moot: Moot, lab: LabServer) -> None:
         moot.write(

@@ -68,5 +68,5 @@ async def test_what_does_not_work_is_told_with_its_cause(moot: Moot, lab: LabSer
     assert "HTTP 404" in found["lost"][1]
     assert found["vague"] == ("✗", '[providers.vague] needs api = "openai", "anthropic" or "google".')
     assert found["openai"][0] == "·"
-    assert "its base_url was changed" in found["openai"][1]
+    assert "OPENAI_API_KEY belongs to api.openai.com" in found["openai"][1]
     assert KEY not in done.stdout + done.stderr

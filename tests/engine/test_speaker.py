@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import pytest
 
 from moot.engine.speaker import Speaker
-from moot.model.chunks import Usage
+from moot.model.chunks import Done, Text, Usage
 from moot.model.events import Event, Notice, Seat, TextDelta, TurnEnded, TurnStarted
 from moot.model.requests import ModelRequest, user
+from moot.providers import prices
 from moot.providers.http import HttpProvider
 from moot.providers.keys import Key, KeyRing
 from moot.providers.provider import ChunkStream
@@ -258,15 +259,35 @@ async def test_white_space_is_an_empty_answer() -> None:
     assert told(await spoken(chain("blank", "echo", blank=blank)))[-1] == "completed by scripted/echo"
 
 
-async def test_a_mistake_of_ours_is_a_failed_turn(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_mistake_of_ours_is_a_failed_turn_and_keeps_what_came(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     class Broken(ScriptedProvider):
         async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-            yield []
+            yield [Text("so far")]
             raise KeyError(key)
 
     model = Resolved("broken/x", Broken(Scripts(BUILT_IN)), "x", KeyRing(()))
-    turn = end(await spoken([model]))
-    assert turn.status == "failed"
+    turn = end(await spoken([model, *chain("echo")]))
+    assert (turn.status, turn.message.text, turn.model) == ("partial", "so far", "broken/x")
     assert turn.fault is not None
     assert "KeyError" in turn.fault.message
     assert "KeyError" in caplog.text
+
+
+async def test_nonsense_counts_do_not_hurt_anybody(lab: LabServer) -> None:
+    class Negative(ScriptedProvider):
+        def cost(self, model: str, usage: Usage) -> float | None:
+            return prices.cost("https://api.openai.com/v1", "gpt-4o-mini", usage)
+
+        async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+            yield [Text("fine"), Usage(1, -1), Done("stop")]
+
+    model = Resolved("negative/x", Negative(Scripts(BUILT_IN)), "x", KeyRing(()))
+    assert end(await spoken([model])).status == "completed"
+
+
+async def test_every_key_that_was_limited_rests(lab: LabServer) -> None:
+    keys = [Key(name, f"sk-{name}-0123456789") for name in "ABC"]
+    await spoken([keyed(lab, "retry_seconds", *keys)])
+    assert all(key.cooling_until > 0 for key in keys)

@@ -34,6 +34,12 @@ KEY = "sk-proj-verysecretkey"
         (200, '{"error": {"type": "api_error", "message": "Internal server error"}}', "api_error", True),
         (200, '{"error": "rate limit reached"}', "rate_limit", True),
         (404, "model not found, try content_filter", "api_error", False),
+        (402, '{"error": {"message": "Insufficient credits"}}', "rate_limit", False),
+        (200, '{"error": {"message": "slow down", "status": 429}}', "rate_limit", True),
+        (200, '{"error": {"message": "slow down", "code": "429"}}', "rate_limit", True),
+        (200, '{"error": {"type": "error", "message": "Rate limit exceeded"}}', "rate_limit", True),
+        (200, '{"error": {"message": {"odd": "shape"}, "code": 500}}', "api_error", True),
+        (200, '{"error": {"message": "<html><body>no</body></html>", "code": 500}}', "api_error", True),
         (502, "<html>Bad gateway</html>", "api_error", True),
         (504, "", "timeout", True),
         (529, '{"type": "error", "error": {"type": "overloaded_error", "message": "x"}}', "overloaded", True),
@@ -83,6 +89,7 @@ def test_retry_after_in_every_spelling() -> None:
 def test_google_s_delay_is_read_from_the_body() -> None:
     body = b'{"error": {"code": 429, "message": "x", "details": [{"@type": "x"}, {"retryDelay": "17s"}]}}'
     assert from_response("google", 429, {}, body, None).retry_after == 17
+    assert from_response("google", 429, {}, body.replace(b"17s", b"1.2.3s"), None).retry_after is None
 
 
 def test_bodies_in_other_encodings_are_read_as_far_as_they_go() -> None:

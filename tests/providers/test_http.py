@@ -213,3 +213,39 @@ async def test_a_key_that_cannot_be_sent_is_a_failed_turn() -> None:
         ]
     assert "key of peer" in str(batch)
     assert "sec" not in str(batch)
+
+
+async def test_an_answer_that_is_complete_is_not_waited_for() -> None:
+    async with answering(HELLO, b": still here\n\n", pause=5.0) as served, asked(served) as provider:
+        began = time.monotonic()
+        result = (await take(provider, "x")).result
+        assert time.monotonic() - began < 4.5
+    assert (result.status, result.text) == ("completed", "Hello")
+
+
+async def test_odd_counts_do_not_cost_the_text_beside_them() -> None:
+    for usage in (
+        '{"completion_tokens": 3.5}',
+        '{"prompt_tokens": "12"}',
+        '{"prompt_tokens_details": []}',
+        "7",
+    ):
+        frame = f'data: {{"choices": [{{"delta": {{"content": "end"}}, "finish_reason": "stop"}}], "usage": {usage}}}\n\n'
+        async with answering(frame.encode() + DONE) as served, asked(served) as provider:
+            result = (await take(provider, "x")).result
+        assert (result.status, result.text, result.usage) == ("completed", "end", None)
+
+
+@pytest.mark.parametrize(
+    "reason", ["Zq9abcdefghij" + "x" * 400, "x" * 50 + "Zq9abcdefghij", "<html>Zq9abcdefghij"]
+)
+async def test_no_part_of_a_key_is_quoted_from_a_stream(reason: str) -> None:
+    key = "Zq9abcdefghij"
+    error = f'data: {{"error": {{"message": "{"y" * 290} {reason}"}}}}\n\n'.encode()
+    finish = f'data: {{"choices": [{{"delta": {{}}, "finish_reason": "{reason}"}}]}}\n\n'.encode()
+    for frame in (error, finish + DONE):
+        async with answering(frame) as served, asked(served) as provider:
+            said = str([batch async for batch in provider.stream(ModelRequest(model="x", messages=()), key)])
+        assert "Zq9" not in said
+        assert "<html" not in said
+        assert len(said) < 700

@@ -101,8 +101,8 @@ async def test_a_file_that_is_no_model_is_a_failed_turn(tmp_path: Path) -> None:
     path.write_bytes(b"GGUF nonsense")
     LocalProvider(path).check("broken")  # it looks like one
     request = ModelRequest(model="broken", messages=(user("?"),))
-    (batch,) = [batch async for batch in LocalProvider(path).stream(request)]
-    (failed,) = batch
+    chunks = [chunk async for batch in LocalProvider(path).stream(request) for chunk in batch]
+    *_, failed = chunks
     assert isinstance(failed, Failed)
     assert "broken.gguf" in failed.fault.message
     with pytest.raises(Unavailable, match="no model file"):

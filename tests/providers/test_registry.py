@@ -1,5 +1,6 @@
 import pytest
 
+from moot.model.chunks import Usage
 from moot.model.errors import BadSettings, MissingKey, UnknownModel
 from moot.providers.http import HttpProvider
 from moot.providers.local import LocalProvider
@@ -100,6 +101,18 @@ def test_an_address_without_a_path_gets_the_version_of_its_format(
     environment: dict[str, str], url: str
 ) -> None:
     assert registry(environment).base_url("anthropic") == url
+
+
+def test_only_what_is_near_is_free() -> None:
+    near = registry({"OLLAMA_BASE_URL": "http://192.168.1.5:11434"}).provider("ollama")
+    far = registry({"VLLM_BASE_URL": "https://api.openai.com/v1"}).provider("vllm")
+    assert near.cost("x", Usage(1000, 1000)) == 0.0
+    assert (far.cost("gpt-4o-mini", Usage(1000, 1000)) or 0) > 0
+
+
+def test_ports_and_case_do_not_make_another_host() -> None:
+    same = ProviderConfig(api="openai", base_url="https://API.openai.com:443/v1", key_env="OPENAI_API_KEY")
+    assert registry({"OPENAI_API_KEY": "k"}, again=same).keys("again")
 
 
 def test_a_well_known_key_is_not_lent_to_another_provider() -> None:

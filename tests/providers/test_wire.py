@@ -15,6 +15,10 @@ class Words:
                 return [Done("stop")]
         return [Text(frame.decode())]
 
+    @property
+    def finished(self) -> bool:
+        return False
+
     def end(self) -> list[Chunk]:
         return [Done("stop")]
 

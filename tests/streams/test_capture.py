@@ -74,6 +74,18 @@ def test_a_fence_begins_a_line_and_a_span_ends_on_its_line() -> None:
     assert (capture.text, capture.thoughts) == ("see `", "so")
 
 
+def test_fences_of_every_shape() -> None:
+    for text in (
+        "```py\nx = '```'\ny = '<think>'\n```\nThe answer",
+        "~~~\n<think>\n~~~\nThe answer",
+        "> ```\n> <think>\n> ```\nThe answer",
+        "- ```html\n  <details>x</details>\n  ```\nThe answer",
+        "1. ```\n<think>\n   ```\nThe answer",
+    ):
+        capture = heard(text)
+        assert (capture.text, capture.thoughts, capture.details) == (text, "", "")
+
+
 def test_white_space_alone_is_no_answer() -> None:
     capture = heard(" \n", "\t", " ")
     assert capture.text == ""
@@ -87,6 +99,12 @@ def test_hostile_text_takes_linear_time() -> None:
         capture.feed("`")
     capture.close()
     assert len(capture.text) == 100_000
+    assert heard("`" + "<think>" * 20_000 + "` x").text == "`"
+    capture = Capture()
+    capture.feed("`<think>")
+    for _ in range(50_000):
+        capture.feed("``a")
+    capture.close()
 
 
 def test_a_lone_backtick_does_not_hide_tags_after_its_line() -> None:

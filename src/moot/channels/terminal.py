@@ -55,6 +55,7 @@ class Solo:
                     self._err.flush()
                 case TextRetracted():
                     self._out.write("\n")
+                    self._out.flush()
                     _say(
                         self._err, "the text above turned out to be the model's thinking; its answer follows"
                     )

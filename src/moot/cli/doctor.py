@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from moot.channels.terminal import safe
 from moot.cli import loop, settings
-from moot.model.errors import MootError, Unavailable
+from moot.model.errors import BadSettings, MootError, Unavailable
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
 
@@ -49,6 +49,8 @@ async def examine(registry: Registry, name: str) -> Finding:
         return Finding(name, "broken", f"Did not answer within {SECONDS:g} s.")
     except Unavailable as error:
         return Finding(name, "idle", str(error))
+    except BadSettings as error:
+        return Finding(name, "broken", str(error))
     except MootError as error:
         if registry.on_this_machine(name):
             return Finding(name, "idle", f"Not running at {registry.base_url(name)}.")

@@ -4,7 +4,6 @@ Every turn ends exactly once, with a TurnEnded, whatever went wrong on the way.
 """
 
 import asyncio
-import logging
 import random
 from collections.abc import Callable, Sequence
 
@@ -13,7 +12,7 @@ import msgspec
 from moot.engine.estimate import estimate
 from moot.model.chunks import Usage
 from moot.model.events import Answer, Notice, NoticeKind, Seat, TurnEnded, TurnStarted, TurnStatus
-from moot.model.faults import Fault, fault
+from moot.model.faults import Fault
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
@@ -69,15 +68,16 @@ class Speaker:
             result = await self._once(turn, request, key)
             if not _may_ask_on(result):
                 return result
+            blamed = key if result.fault is not None and _another_key_may_help(result.fault) else None
+            if blamed is not None and result.fault is not None:
+                turn.model.keys.cool(blamed, result.fault)
+                tried.add(blamed.source)
             if attempt == TRIES or (attempt > 1 and result.status == "timeout"):
                 return _giving_up(result, attempt)
-            if key is not None and (trouble := result.fault) is not None and _another_key_may_help(trouble):
-                turn.model.keys.cool(key, trouble)
-                tried.add(key.source)
-                if other := turn.model.keys.next(tried):
-                    await turn.notice("next_key", f"{trouble.message} Trying the key from {other.source}.")
-                    key = other
-                    continue
+            if blamed is not None and result.fault is not None and (other := turn.model.keys.next(tried)):
+                await turn.notice("next_key", f"{result.fault.message} Trying the key from {other.source}.")
+                key = other
+                continue
             if not await self._waited(turn, result, attempt):
                 return turn.stopped_or(result)
         raise AssertionError("the last attempt returns")
@@ -90,13 +90,7 @@ class Speaker:
         await turn.start()
         ask = msgspec.structs.replace(request, model=turn.model.model)
         stream = turn.model.provider.stream(ask, key.secret if key else None)
-        try:
-            result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
-        except Exception as error:
-            # A mistake of ours must not end the other lanes; here, and only here, it becomes a failed turn.
-            logging.getLogger(__name__).exception("a turn failed")
-            words = f"A mistake in Moot itself ended this turn ({type(error).__name__})."
-            result = StreamResult("error", fault=fault("api_error", words, retryable=False))
+        result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
         await turn.count(ask, result)
         return _explained(result, turn.model, key)
 

@@ -16,7 +16,7 @@ from moot.model.profiles import Profile, file_kind
 from moot.model.requests import Effort, File, Message, ModelRequest, Part, ToolResult
 from moot.providers import failures
 from moot.providers.failures import WireError
-from moot.providers.frames import decode, is_json
+from moot.providers.frames import decode, is_json, tokens
 from moot.providers.listing import read_listing
 from moot.providers.repeats import Snapshots
 
@@ -114,8 +114,8 @@ class AnthropicWire:
             body["temperature"] = request.temperature
         return msgspec.json.encode(body)
 
-    def reader(self, who: str) -> "AnthropicReader":
-        return AnthropicReader(who)
+    def reader(self, who: str, key: str | None) -> "AnthropicReader":
+        return AnthropicReader(who, key)
 
     def models_url(self) -> str:
         return "/models?limit=1000"
@@ -157,8 +157,9 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 class AnthropicReader:
-    def __init__(self, who: str) -> None:
+    def __init__(self, who: str, key: str | None = None) -> None:
         self._who = who
+        self._key = key
         self._finish: str | None = None
         self._usage = WireUsage()
         self._tool: Block | None = None
@@ -183,16 +184,22 @@ class AnthropicReader:
             case "message_stop":
                 return self.end()
             case _ if data.error is not None:
-                return [Failed(failures.from_error(self._who, data.error))]
+                return [Failed(failures.from_error(self._who, data.error, key=self._key))]
         return []
 
     def end(self) -> list[Chunk]:
         if self._finish not in FINISH:
-            return [Failed(failures.ended_early(self._who, self._finish))]
+            return [Failed(failures.ended_early(self._who, self._finish, self._key))]
         finish = FINISH[self._finish]
         if self._tool is not None or (self._calls and finish == "length"):
             return [Failed(failures.cut_call(self._tool.name if self._tool else self._calls[-1].name))]
-        return [*self._calls, Done("tool_calls" if self._calls and finish == "stop" else finish)]
+        if finish == "content_filter":
+            return [Done(finish)]
+        return [*self._calls, Done("tool_calls" if self._calls else finish)]
+
+    @property
+    def finished(self) -> bool:
+        return self._finish is not None
 
     def _read_delta(self, delta: Delta) -> list[Chunk]:
         if delta.text:
@@ -232,11 +239,11 @@ class AnthropicReader:
             if (count := getattr(usage, field)) is not None:
                 setattr(self._usage, field, count)
         known = self._usage
-        read, written = known.cache_read_input_tokens or 0, known.cache_creation_input_tokens or 0
+        read, written = tokens(known.cache_read_input_tokens), tokens(known.cache_creation_input_tokens)
         return [
             Usage(
-                input=(known.input_tokens or 0) + read + written,
-                output=known.output_tokens or 0,
+                input=tokens(known.input_tokens) + read + written,
+                output=tokens(known.output_tokens),
                 cached=read,
                 cache_written=written,
             )

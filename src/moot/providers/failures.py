@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -15,6 +16,7 @@ from msgspec import Raw, Struct
 from moot.model.faults import Fault, Kind, fault
 
 QUOTE = 300
+REASON = 60
 KEY_LIKE = re.compile(r"\b(?:(?:sk|pk|gsk|xai)[-_]|AIza|Bearer )[A-Za-z0-9*._-]{6,}")
 
 # What providers call their errors in `type`, `code` or `status`.
@@ -45,10 +47,10 @@ PLAIN_WORDS: tuple[tuple[Kind, str], ...] = (
 class WireError(Struct):
     """The error object of the three wire formats, and of the servers that imitate them."""
 
-    message: str | None = None
+    message: Any = None  # words, nearly always
     type: str | None = None
     code: str | int | None = None
-    status: str | None = None
+    status: str | int | None = None
     details: Raw = Raw(b"")  # a list in Google's errors, anything in others'
 
 
@@ -81,10 +83,13 @@ def from_error(
 ) -> Fault:
     """Classify an error object, wherever it was found."""
     said = WireError(message=said) if isinstance(said, str) else said
-    if isinstance(said.code, int) and 400 <= said.code < 600:
-        status = said.code
+    for number in (said.code, said.status):
+        if str(number).isdecimal() and 400 <= int(str(number)) < 600:
+            status = int(str(number))
     kind = _kind(said, status)
-    quote = redact(said.message or "", key)
+    quote = redact(str(said.message or ""), key)
+    if "<html" in quote.lower() or "<body" in quote.lower():
+        quote = "it sent a web page"
     return fault(
         kind,
         _sentence(kind, who, status, quote),
@@ -135,7 +140,7 @@ def _kind(said: WireError, status: int) -> Kind:
     match status:
         case 401 | 403:
             return "auth"
-        case 429:
+        case 402 | 429:
             return "rate_limit"
         case 503 | 529:
             return "overloaded"
@@ -144,10 +149,10 @@ def _kind(said: WireError, status: int) -> Kind:
         case 404:
             return "api_error"
     codes = " ".join(str(word) for word in (said.type, said.code, said.status) if word).lower()
-    words = (said.message or "").lower()
+    words = str(said.message or "").lower()
     found = _first(CODES, codes)
     if found in {None, "api_error"}:
-        found = _first(WORDS if codes else PLAIN_WORDS, words) or found
+        found = _first(WORDS if found else PLAIN_WORDS, words) or found
     return found or ("bad_response" if status == 200 else "api_error")
 
 
@@ -157,7 +162,7 @@ def _first(table: tuple[tuple[Kind, str], ...], words: str) -> Kind | None:
 
 def _retryable(kind: Kind, said: WireError, status: int) -> bool | None:
     """Decide where the kind alone does not: a server that broke may mend, a used-up quota does not."""
-    if "insufficient_quota" in {said.code, said.type}:
+    if status == 402 or "insufficient_quota" in {said.code, said.type}:
         return False
     if kind in {"api_error", "bad_response"}:
         return status >= 500 or (kind == "api_error" and status == 200)  # a 500 inside a good status
@@ -189,16 +194,17 @@ def _sentence(kind: Kind, who: str, status: int, quote: str) -> str:
 
 
 def _delay(said: WireError) -> float | None:
-    match = re.search(rb'"retryDelay":\s*"([\d.]+)s"', bytes(said.details))
+    match = re.search(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"', bytes(said.details))
     return float(match[1]) if match else None
 
 
-def ended_early(who: str, reason: str | None = None) -> Fault:
+def ended_early(who: str, reason: str | None = None, key: str | None = None) -> Fault:
     """Make the fault of a stream that stopped before the answer was complete."""
-    why = f" ({reason})" if reason else ""
+    word = redact(reason or "", key)[:REASON]
+    why = f" ({word})" if re.fullmatch(r"[\w.: \[\]-]+…?", word) else ""
     return fault("network", f"{who} ended the stream early{why}; the answer may be incomplete.")
 
 
 def cut_call(tool: str) -> Fault:
     """Make the fault of a tool call that did not arrive whole, and so is never made."""
-    return fault("bad_response", f"The call of the tool {tool} was cut off.")
+    return fault("bad_response", f"The call of the tool {redact(tool, None)[:REASON]} was cut off.")

@@ -29,6 +29,11 @@ def _mended(frame: bytes) -> bytes:
     return loose.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
+def tokens(count: int | None) -> int:
+    """Read a count that may be missing, or nonsense."""
+    return max(0, count or 0)
+
+
 def is_json(text: str) -> bool:
     """Tell whether a tool call's arguments arrived whole."""
     try:

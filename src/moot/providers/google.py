@@ -18,7 +18,7 @@ from moot.model.profiles import Profile
 from moot.model.requests import Effort, File, ModelRequest, Part, ToolResult
 from moot.providers import failures
 from moot.providers.failures import WireError
-from moot.providers.frames import decode
+from moot.providers.frames import decode, tokens
 from moot.providers.repeats import Overlaps
 
 BUDGETS: dict[Effort, int] = {"low": 1024, "medium": 8192, "high": 24576}
@@ -120,8 +120,8 @@ class GoogleWire:
             body["generationConfig"] = config
         return msgspec.json.encode(body)
 
-    def reader(self, who: str) -> "GoogleReader":
-        return GoogleReader(who)
+    def reader(self, who: str, key: str | None) -> "GoogleReader":
+        return GoogleReader(who, key)
 
     def models_url(self) -> str:
         return "/models?pageSize=1000"
@@ -171,8 +171,9 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 class GoogleReader:
-    def __init__(self, who: str) -> None:
+    def __init__(self, who: str, key: str | None = None) -> None:
         self._who = who
+        self._key = key
         self._finish: str | None = None
         self._calls: list[ToolCall] = []
         self._overlaps = Overlaps()
@@ -182,9 +183,9 @@ class GoogleReader:
             return []
         data = decode(_frames, frame)
         if data.error is not None:
-            return [Failed(failures.from_error(self._who, data.error))]
+            return [Failed(failures.from_error(self._who, data.error, key=self._key))]
         if data.prompt_feedback is not None and data.prompt_feedback.block_reason:
-            reason = data.prompt_feedback.block_reason
+            reason = failures.redact(data.prompt_feedback.block_reason, self._key)
             return [Failed(fault("content_blocked", f"{self._who} refused the question ({reason})."))]
         usage = data.usage_metadata
         chunks: list[Chunk] = []
@@ -211,7 +212,11 @@ class GoogleReader:
                 return [
                     Failed(fault("bad_response", f"{self._who} could not finish a tool call ({reason})."))
                 ]
-        return [Failed(failures.ended_early(self._who, self._finish))]
+        return [Failed(failures.ended_early(self._who, self._finish, self._key))]
+
+    @property
+    def finished(self) -> bool:
+        return self._finish is not None
 
     def _read_part(self, part: WirePart, tokens: int | None, chunks: list[Chunk]) -> None:
         if part.function_call is not None:
@@ -227,10 +232,10 @@ class GoogleReader:
 
 
 def _usage(usage: WireUsage) -> Usage:
-    thoughts = usage.thoughts_token_count or 0
+    thoughts = tokens(usage.thoughts_token_count)
     return Usage(
-        input=usage.prompt_token_count or 0,
-        output=(usage.candidates_token_count or 0) + thoughts,
+        input=tokens(usage.prompt_token_count),
+        output=tokens(usage.candidates_token_count) + thoughts,
         reasoning=thoughts,
-        cached=usage.cached_content_token_count or 0,
+        cached=tokens(usage.cached_content_token_count),
     )

@@ -11,11 +11,12 @@ from moot.model.errors import ProviderError
 from moot.model.faults import fault
 from moot.model.profiles import Profile
 from moot.model.requests import ModelRequest
-from moot.providers import failures, prices, profiles
+from moot.providers import prices, profiles
 from moot.providers.provider import ChunkStream
 from moot.providers.transport import Transport
-from moot.providers.wire import ENDINGS, Wire, understood
+from moot.providers.wire import ENDINGS, Reader, Wire, understood
 
+CLOSING_SECONDS = 2.0
 DRAIN_SECONDS = 0.02
 
 
@@ -40,7 +41,7 @@ class HttpProvider:
         return 0.0 if self._free else prices.cost(self.base_url, model, usage)
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
-        reader = self._wire.reader(self.name)
+        reader = self._wire.reader(self.name, key)
         body = self._wire.body(request, profiles.profile(self._wire.api, request.model))
         url = self.base_url + self._wire.url(request.model)
         answer = self._transport.post(self.name, url, self._wire.headers(key), body, key)
@@ -50,9 +51,12 @@ class HttpProvider:
                 async for frames in answer:
                     heard = True
                     chunks = understood(reader, frames)
-                    if chunks and isinstance(chunks[-1], ENDINGS):
+                    if reader.finished and not _ended(chunks):
+                        yield chunks
+                        chunks = await _closing(answer, reader)
+                    if _ended(chunks):
                         try:
-                            yield _concealed(chunks, key)
+                            yield chunks
                         finally:
                             await _drained(answer, chunks[-1])
                         return
@@ -77,14 +81,6 @@ class HttpProvider:
         """Nothing of its own to close: the transport is shared and closed by its owner."""
 
 
-def _concealed(chunks: list[Chunk], key: str | None) -> list[Chunk]:
-    """Take the key out of what the provider says went wrong."""
-    if not isinstance(failed := chunks[-1], Failed):
-        return chunks
-    words = failures.concealed(failed.fault.message, key)
-    return [*chunks[:-1], Failed(msgspec.structs.replace(failed.fault, message=words))]
-
-
 async def _drained(answer: AsyncGenerator[list[bytes], None], ending: Chunk) -> None:
     """Read the few bytes that follow an answer, so that its connection can be used for the next one."""
     if isinstance(ending, Done):
@@ -92,3 +88,19 @@ async def _drained(answer: AsyncGenerator[list[bytes], None], ending: Chunk) -> 
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in answer:
                     pass
+
+
+def _ended(chunks: list[Chunk]) -> bool:
+    return bool(chunks) and isinstance(chunks[-1], ENDINGS)
+
+
+async def _closing(answer: AsyncGenerator[list[bytes], None], reader: Reader) -> list[Chunk]:
+    """Wait a little for what may follow a complete answer: counts, and a closing word."""
+    chunks: list[Chunk] = []
+    with suppress(TimeoutError, ProviderError):
+        async with asyncio.timeout(CLOSING_SECONDS):
+            async for frames in answer:
+                chunks += understood(reader, frames)
+                if _ended(chunks):
+                    return chunks
+    return chunks + reader.end()

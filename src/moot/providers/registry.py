@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -138,11 +139,12 @@ class Registry:
         names = self._key_names(name)
         if names and not self.keys(name):
             return f"No key for {name}: set {' or '.join(names)}."
-        known = BUILT_IN.get(name)
-        if not names and known is not None and known.key_env and self.base_url(name) != known.base_url:
+        wanted = self._wanted_keys(name)
+        if wanted and not names:
+            owner = next(b.base_url for b in BUILT_IN.values() if b.key_env == wanted[0])
             return (
-                f"No key for {name}: its base_url was changed in moot.toml, and {known.key_env} belongs to "
-                f"{urlsplit(known.base_url).hostname}. Name the variable that holds its key in key_env."
+                f"No key for {name}: {wanted[0]} belongs to {urlsplit(owner).hostname} and is not sent elsewhere. "
+                f"Name another variable in key_env of [providers.{name}]."
             )
         return None
 
@@ -152,7 +154,7 @@ class Registry:
         moved = self._environment.get(known.base_env, "") if known and known.base_env else ""
         address = (config.base_url or moved or (known.base_url if known else "")).rstrip("/")
         api = config.api or (known.api if known else None)
-        bare = bool(address) and _origin(address) == address  # no path: some tools leave the version out
+        bare = _origin(address) and not urlsplit(address).path  # some tools leave the version out
         return address + VERSIONS.get(api, "") if bare and api else address
 
     def cheap_model(self, name: str) -> str | None:
@@ -186,12 +188,15 @@ class Registry:
         A well-known variable belongs to its owner's address. A settings file may not send it elsewhere: the
         file may have come with a folder somebody else made.
         """
-        known = BUILT_IN.get(name)
-        config = self._configs.get(name, ProviderConfig())
-        names = config.key_names or ((known.key_env,) if known and known.key_env else ())
+        names = self._wanted_keys(name)
         owned = {b.key_env: self._origins(b) for b in BUILT_IN.values() if b.key_env}
         origin = _origin(self.base_url(name))
         return tuple(n for n in names if n not in owned or origin in owned[n])
+
+    def _wanted_keys(self, name: str) -> tuple[str, ...]:
+        known = BUILT_IN.get(name)
+        config = self._configs.get(name, ProviderConfig())
+        return config.key_names or ((known.key_env,) if known and known.key_env else ())
 
     def _origins(self, known: BuiltIn) -> set[str]:
         """Tell where a well-known key may go: to its owner, and where the environment says its owner is."""
@@ -218,7 +223,11 @@ class Registry:
                 "http:// or https:// and name a host."
             )
         return HttpProvider(
-            name, WIRES[api](), base_url, self._transport, free=bool(known and known.on_this_machine)
+            name,
+            WIRES[api](),
+            base_url,
+            self._transport,
+            free=bool(known and known.on_this_machine) and _is_near(base_url),
         )
 
     def _unknown(self, name: str, provider: str) -> str:
@@ -230,10 +239,22 @@ class Registry:
 
 
 def _origin(url: str) -> str:
-    """Return scheme and host of an address that can be asked, else nothing."""
+    """Return scheme, host and port of an address that can be asked, else nothing."""
     try:
         parts = urlsplit(url)
-        known = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        port = parts.port
     except ValueError:
         return ""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if known else ""
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        return ""
+    usual = 443 if parts.scheme == "https" else 80
+    return f"{parts.scheme}://{parts.hostname}" + (f":{port}" if port not in {None, usual} else "")
+
+
+def _is_near(url: str) -> bool:
+    """Tell whether an address is on this machine or in its own network, where nobody sends a bill."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.endswith(".local")

@@ -11,12 +11,16 @@ from msgspec import Struct
 
 TAGS = ("think", "details")
 LONGEST_RUN = 256  # backticks that are waited for; a longer run means nothing
-_ATTRIBUTES = r"(?:\s[^<>\n]{0,40})?"
+LONGEST_SPAN = 2000  # characters in which a code span with a tag in it must close
+_ATTRIBUTES = r"(?:[ \t][^<>\n`~]{0,40})?"
 _TAG = rf"<(/?)(think|details){_ATTRIBUTES}>"
-_TAG_OR_TICKS = re.compile(rf"{_TAG}|`+", re.IGNORECASE)
+_TAG_OR_TICKS = re.compile(rf"{_TAG}|`+|~{{3,}}", re.IGNORECASE)
 _IN_SPAN = re.compile(rf"{_TAG}|`+|\n", re.IGNORECASE)
+_MARKING = re.compile(r"[<`~]")
 _SPAN_END = re.compile(r"`+|\n")
 _TICKS = re.compile(r"`+")
+_FENCES = re.compile(r"`{3,}|~{3,}")
+_LINE_START = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])?\s*")
 _THINK_END = re.compile(rf"</think{_ATTRIBUTES}>", re.IGNORECASE)
 _DETAILS_TAG = re.compile(rf"<(/?)details{_ATTRIBUTES}>", re.IGNORECASE)
 _HALF_TAG = re.compile(rf"</?(?:([a-z]*)|(?:think|details){_ATTRIBUTES})$", re.IGNORECASE)
@@ -24,7 +28,7 @@ _SUMMARY_TAG = re.compile(r"<(/?)summary\b[^<>]{0,40}>", re.IGNORECASE)
 _MARKS = {
     "text": _TAG_OR_TICKS,
     "span": _IN_SPAN,
-    "fence": _TICKS,
+    "fence": _FENCES,
     "think": _THINK_END,
     "details": _DETAILS_TAG,
 }
@@ -53,7 +57,7 @@ class Capture:
         self._held = ""
         self._lead = ""  # white space before the first word, kept until there is one
         self._inside = "text"  # text | span | fence | think | details
-        self._ticks = 0  # the run of backticks that opened the code
+        self._opening = ""  # the run of backticks or tildes that opened the code
         self._depth = 0  # of details within details
 
     @property
@@ -69,7 +73,7 @@ class Capture:
         return _without_summaries("".join(self._details)).strip()
 
     def feed(self, text: str) -> list[Piece]:
-        if self._inside == "text" and not self._held and "<" not in text and "`" not in text:
+        if self._inside == "text" and not self._held and not _MARKING.search(text):
             return self._say(text)
         pieces: list[Piece] = []
         rest = self._held + text
@@ -86,7 +90,7 @@ class Capture:
     def close(self) -> list[Piece]:
         """Release what was held back; a block that was never closed counts as closed here."""
         pieces: list[Piece] = []
-        if self._inside == "span" and not any(len(run) == self._ticks for run in _TICKS.findall(self._held)):
+        if self._inside == "span" and self._opening not in _TICKS.findall(self._held):
             self._inside = "text"  # a span that never closed was none: what was held may hold a tag
             pieces += self.feed(self._take_held())
         return _joined([*pieces, *self._add(self._take_held())])
@@ -98,20 +102,20 @@ class Capture:
     def _step(self, rest: str, pieces: list[Piece]) -> str:
         """Consume up to the next mark that matters here, or all but what may be half of one."""
         mark = _MARKS[self._inside].search(rest)
-        if mark is None or (mark.end() == len(rest) and mark[0][0] == "`" and len(mark[0]) <= LONGEST_RUN):
+        if mark is None or (mark.end() == len(rest) and mark[0][0] in "`~" and len(mark[0]) <= LONGEST_RUN):
             half = self._half(rest)
             pieces += self._add(rest[:half])
             self._held = rest[half:]
             return ""
         pieces += self._add(rest[: mark.start()])
         if self._inside == "span" and mark[0][0] == "<":
-            return self._tag_in_span(rest[mark.start() :], mark[0], pieces)
+            return self._tag_in_span(rest[mark.start() :], pieces)
         pieces += self._cross(mark)
         return rest[mark.end() :]
 
     def _half(self, rest: str) -> int:
         """Return where the part begins that more text could turn into a mark."""
-        words = rest.rstrip("`")
+        words = rest.rstrip(rest[-1]) if rest[-1] in "`~" else rest
         if self._inside in {"text", "span", "fence"} and 0 < len(rest) - len(words) <= LONGEST_RUN:
             return len(words)
         half = _HALF_TAG.search(rest) if self._inside != "fence" else None
@@ -119,15 +123,20 @@ class Capture:
             return half.start()
         return len(rest)
 
-    def _tag_in_span(self, rest: str, tag: str, pieces: list[Piece]) -> str:
+    def _tag_in_span(self, rest: str, pieces: list[Piece]) -> str:
         """Pass a tag inside a span: only characters if the span closes on its line, else a tag after all."""
-        for end in _SPAN_END.finditer(rest):
+        known = min(len(rest), LONGEST_SPAN)
+        for end in _SPAN_END.finditer(rest, 0, LONGEST_SPAN):
             if end[0] == "\n":
                 self._inside = "text"
                 return rest
-            if len(end[0]) == self._ticks and end.end() < len(rest):
-                pieces += self._say(tag)
-                return rest[len(tag) :]
+            if end[0] == self._opening and end.end() < known:
+                pieces += self._say(rest[: end.end()])
+                self._inside = "text"
+                return rest[end.end() :]
+        if len(rest) >= LONGEST_SPAN:
+            self._inside = "text"
+            return rest
         self._held = rest
         return ""
 
@@ -144,18 +153,22 @@ class Capture:
                     return []
                 return self._add(mark[0])
             case "span":
-                if mark[0] == "\n" or len(mark[0]) == self._ticks:
+                if mark[0] in {"\n", self._opening}:
                     self._inside = "text"
                 return self._say(mark[0])
             case "fence":
-                if len(mark[0]) >= self._ticks:
+                if mark[0].startswith(self._opening) and self._at_line_start():
                     self._inside = "text"
                 return self._say(mark[0])
-        if mark[0][0] == "`":
-            self._inside = "fence" if len(mark[0]) >= 3 and self._at_line_start() else "span"
-            self._ticks = len(mark[0])
-            return self._say(mark[0])
-        return self._cross_tag(mark)
+        return self._cross_tag(mark) if mark[0][0] == "<" else self._open_code(mark)
+
+    def _open_code(self, mark: re.Match[str]) -> list[Piece]:
+        self._opening = mark[0]
+        if len(mark[0]) >= 3 and self._at_line_start():
+            self._inside = "fence"
+        elif mark[0][0] == "`":
+            self._inside = "span"
+        return self._say(mark[0])
 
     def _cross_tag(self, mark: re.Match[str]) -> list[Piece]:
         match bool(mark[1]), mark[2].lower():
@@ -172,14 +185,14 @@ class Capture:
         return []
 
     def _at_line_start(self) -> bool:
-        """Tell whether only white space was said on this line."""
+        """Tell whether nothing but white space, quote marks and a list's mark was said on this line."""
+        line = self._lead
         for piece in reversed(self._said):
-            _, newline, line = piece.rpartition("\n")
-            if line.strip():
-                return False
-            if newline:
-                return True
-        return True
+            _, newline, end = piece.rpartition("\n")
+            line = end + line
+            if newline or len(line) > LONGEST_RUN:
+                break
+        return _LINE_START.fullmatch(line) is not None
 
     def _retract(self) -> list[Piece]:
         said = self.text

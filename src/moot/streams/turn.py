@@ -5,11 +5,12 @@ chunks of one batch arrived together, so they leave as one event.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Literal, assert_never
+from typing import Annotated, Literal, assert_never
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
 from moot.model.events import Event, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
@@ -34,9 +35,9 @@ Emit = Callable[[list[Event]], Awaitable[None]]
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds without content, seconds in all, and characters that one stream may have."""
 
-    idle: float = 180.0
-    total: float = 900.0
-    characters: int = 1_000_000
+    idle: Annotated[float, Meta(gt=0)] = 180.0
+    total: Annotated[float, Meta(gt=0)] = 900.0
+    characters: Annotated[int, Meta(gt=0)] = 1_000_000
 
 
 class StreamResult(Struct, frozen=True):
@@ -55,17 +56,23 @@ class StreamResult(Struct, frozen=True):
 async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, emit: Emit) -> StreamResult:
     """Follow one stream to its end, or to the stop or time-out that comes first, and close it."""
     listener = Listener(seat, limits)
-    async with Guard(limits.idle, limits.total) as guard, aclosing(stream):
-        with stop.watched(guard.end):
-            async for chunks in stream:
-                events = listener.take(chunks)
-                if events:
-                    with guard.undisturbed:  # what was heard is told, whole
-                        await emit(events)
-                elif listener.progressed:
-                    guard.touch()
-                if guard.ending or listener.over:
-                    break
+    guard = Guard(limits.idle, limits.total)
+    try:
+        async with guard, aclosing(stream):
+            with stop.watched(guard.end):
+                async for chunks in stream:
+                    events = listener.take(chunks)
+                    if events:
+                        with guard.undisturbed:  # what was heard is told, whole
+                            await emit(events)
+                    elif listener.progressed:
+                        guard.touch()
+                    if guard.ending or listener.over:
+                        break
+    except Exception as error:
+        # A mistake of ours must not end the other lanes; here, and only here, it becomes a failed turn.
+        logging.getLogger(__name__).exception("a turn failed")
+        listener.fail(error)
     if events := listener.close():
         await emit(events)
     return listener.result(guard)
@@ -109,6 +116,11 @@ class Listener:
         if self.progressed and self._first is None:
             self._first = self._clock() - self._started
         return events
+
+    def fail(self, error: Exception) -> None:
+        if not self.over:
+            words = f"A mistake in Moot itself ended this turn ({type(error).__name__})."
+            self._fault = fault("api_error", words, retryable=False)
 
     def close(self) -> list[Event]:
         return self._events(self._capture.close())
