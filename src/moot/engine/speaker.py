@@ -68,19 +68,26 @@ class Speaker:
             result = await self._once(turn, request, key)
             if not _may_ask_on(result):
                 return result
-            blamed = key if result.fault is not None and _another_key_may_help(result.fault) else None
-            if blamed is not None and result.fault is not None:
-                turn.model.keys.cool(blamed, result.fault)
-                tried.add(blamed.source)
+            other = self._other_key(turn.model, key, result.fault, tried)
             if attempt == TRIES or (attempt > 1 and result.status == "timeout"):
                 return _giving_up(result, attempt)
-            if blamed is not None and result.fault is not None and (other := turn.model.keys.next(tried)):
+            if other is not None and result.fault is not None:
                 await turn.notice("next_key", f"{result.fault.message} Trying the key from {other.source}.")
                 key = other
                 continue
             if not await self._waited(turn, result, attempt):
                 return turn.stopped_or(result)
         raise AssertionError("the last attempt returns")
+
+    def _other_key(
+        self, model: Resolved, key: Key | None, trouble: Fault | None, tried: set[str]
+    ) -> Key | None:
+        """Let a key rest that may be to blame, and find the one to try instead."""
+        if key is None or trouble is None or not _another_key_may_help(trouble):
+            return None
+        model.keys.cool(key, trouble)
+        tried.add(key.source)
+        return model.keys.next(tried)
 
     async def _once(self, turn: "Turn", request: ModelRequest, key: Key | None) -> StreamResult:
         if turn.stop.reason:

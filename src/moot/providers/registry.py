@@ -94,15 +94,10 @@ class Resolved(Struct, frozen=True):
 class Registry:
     """Every provider that is built in or configured; each is made at first use."""
 
-    def __init__(
-        self,
-        configs: Mapping[str, ProviderConfig],
-        environment: Mapping[str, str],
-        transport: Transport | None = None,
-    ) -> None:
+    def __init__(self, configs: Mapping[str, ProviderConfig], environment: Mapping[str, str]) -> None:
         self._configs = configs
         self._environment = environment
-        self._transport = transport or Transport()
+        self._transport = Transport()
         self._providers: dict[str, Provider] = {}
         self._rings: dict[str, KeyRing] = {}
 
@@ -201,7 +196,7 @@ class Registry:
     def _origins(self, known: BuiltIn) -> set[str]:
         """Tell where a well-known key may go: to its owner, and where the environment says its owner is."""
         moved = self._environment.get(known.base_env, "") if known.base_env else ""
-        return {_origin(known.base_url), _origin(moved)}
+        return {_origin(known.base_url), _origin(moved)} - {""}
 
     def _make(self, name: str) -> Provider:
         known = BUILT_IN.get(name)
