@@ -8,20 +8,22 @@ from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moot.channels.terminal import Json, Plain, Reader, Solo, usage_lines
 from moot.cli import loop, settings
 from moot.cli.ctrl_c import stopped_by_ctrl_c
-from moot.cli.seating import seated
+from moot.cli.seating import Lane, seated
 from moot.context.files import LARGEST, read_file
 from moot.context.question import question
-from moot.engine.inline import Lane, ask
+from moot.engine import inline
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
 from moot.model.errors import UsageError
 from moot.model.events import Event, TurnEnded
 from moot.model.participants import Participant
-from moot.model.requests import Effort, File, ModelRequest
+from moot.model.plans import Plan
+from moot.model.requests import Effort, File, Message
 from moot.providers.registry import Registry
 from moot.streams.stop import Stop
 
@@ -36,6 +38,8 @@ class Options(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     thinking: Effort | None = None
+    mode: str | None = None
+    rounds: int = 2
     json: bool = False
     usage: bool = False
     config: Path | None = None
@@ -52,8 +56,7 @@ async def _run(options: Options, piped: str) -> int:
     files = tuple(read_file(path) for path in options.files)
     async with Registry(chosen.providers, os.environ) as registry:
         lanes = await seated(options.models, files, chosen, registry)
-        speaker = Speaker(chosen.limits)
-        return await _ask(options, lanes, _request(options, piped, files), speaker)
+        return await _ask(options, lanes, _asked(options, piped, files), Speaker(chosen.limits))
 
 
 def _piped() -> str:
@@ -73,15 +76,24 @@ def _typed(words: str) -> str:
     return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _request(options: Options, piped: str, files: Sequence[File]) -> ModelRequest:
+def _asked(options: Options, piped: str, files: Sequence[File]) -> Message:
     words, context = (_typed(options.question), piped) if options.question.strip() else (piped, "")
-    return ModelRequest(
-        model="",
-        messages=(question(words, context, files),),
-        system=_typed(options.system),
-        temperature=options.temperature,
-        max_tokens=options.max_tokens,
-        thinking=options.thinking,
+    return question(words, context, files)
+
+
+def _plan(options: Options, participants: Sequence[Participant]) -> Plan:
+    asked = tuple(
+        replace(
+            who, temperature=options.temperature, max_tokens=options.max_tokens, thinking=options.thinking
+        )
+        for who in participants
+    )
+    system = _typed(options.system)
+    return Plan(
+        mode=options.mode or ("single" if len(asked) == 1 else "parallel"),
+        participants=asked,
+        personas={who.id: system for who in asked} if system else {},
+        rounds=options.rounds,
     )
 
 
@@ -113,14 +125,16 @@ class Following:
                 sys.stderr.write(f"moot: nothing came for {silent:.0f} s; Ctrl-C stops.\n")
 
 
-async def _ask(options: Options, lanes: Sequence[Lane], request: ModelRequest, speaker: Speaker) -> int:
+async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker: Speaker) -> int:
     participants = [lane.participant for lane in lanes]
+    plan = _plan(options, participants)
+    chains = {lane.participant.id: lane.chain for lane in lanes}
     reader, stop = _reader(options, participants), Stop()
     following = Following(reader, stop)
     patience = asyncio.create_task(following.say_when_silent()) if len(lanes) == 1 else None
     try:
         with stopped_by_ctrl_c(stop):
-            ended = await ask(lanes, request, RunLog(following), speaker, stop)
+            ended = await inline.run(plan, asked, chains, RunLog(following), speaker, stop)
     finally:
         if patience is not None:
             patience.cancel()

@@ -3,15 +3,23 @@
 import sys
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from moot.cli.settings import Settings
-from moot.engine.inline import Lane
 from moot.model.errors import BadSettings, MissingKey, Unavailable, UsageError
-from moot.model.participants import seat
+from moot.model.participants import Participant, seat
 from moot.model.profiles import file_kind
 from moot.model.requests import File
 from moot.providers.discovery import local_servers
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry, Resolved
+
+
+class Lane(Struct, frozen=True):
+    """A participant and the models that may speak for it, the chosen one first."""
+
+    participant: Participant
+    chain: tuple[Resolved, ...]
 
 
 async def seated(

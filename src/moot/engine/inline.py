@@ -1,46 +1,62 @@
-"""A run in this process, with nothing stored: one question, all participants at the same time."""
+"""A run in this process, with nothing stored: the executor behind `moot ask`."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
-from moot.model.events import RunEnded, RunStarted, RunStatus, Seat, TurnStatus
+from moot.engine.table import Body, LiveTable, Scene
+from moot.model.chunks import Text
+from moot.model.discussions import Message
+from moot.model.events import Event, RunEnded, RunStarted, TurnEnded, TurnStatus
+from moot.model.ids import new_id
 from moot.model.participants import Participant
-from moot.model.requests import ModelRequest
+from moot.model.plans import Plan
+from moot.model.requests import Message as Told
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
 
 
-class Lane(Struct, frozen=True):
-    """A participant and the models that may speak for it, the chosen one first."""
+class Notes:
+    """A transcript that lives as long as the run."""
 
-    participant: Participant
-    chain: tuple[Resolved, ...]
+    def __init__(self, log: RunLog, question: Message) -> None:
+        self.said: list[Message] = [question]
+        self._log = log
+
+    async def append(self, events: list[Event]) -> None:
+        await self._log.append(events)
+
+    async def keep(self, ended: TurnEnded, message: Message) -> None:
+        self.said.append(replace(message, number=len(self.said) + 1))
+        await self._log.append([ended])
 
 
-async def ask(
-    lanes: Sequence[Lane], request: ModelRequest, log: RunLog, speaker: Speaker, stop: Stop
+async def run(
+    plan: Plan,
+    question: Told,
+    chains: Mapping[str, Sequence[Resolved]],
+    log: RunLog,
+    speaker: Speaker,
+    stop: Stop,
 ) -> RunEnded:
-    await log.append([RunStarted(participants=tuple(lane.participant for lane in lanes))])
-    async with asyncio.TaskGroup() as group:
-        turns = [
-            group.create_task(
-                speaker.speak(Seat(lane.participant.id), lane.chain, request, Stop(stop), log.append)
-            )
-            for lane in lanes
-        ]
-    ended = RunEnded(status=run_status([turn.result().status for turn in turns]))
+    """Put one question, its material before its words, to the table; `chains` are the models that may speak for each participant."""
+    *attached, words = question.parts
+    content = words.text if isinstance(words, Text) else ""
+    asked = Message(id=new_id("msg"), discussion="", run=log.run, role="user", content=content, number=1)
+    scene = Scene(run=log.run, discussion="", plan=plan, attached={asked.id: tuple(attached)})
+
+    async def chain(who: Participant) -> Sequence[Resolved]:
+        return chains[who.id]
+
+    table = LiveTable(scene, Notes(log, asked), chain, speaker, stop, at_once)
+    await log.append([RunStarted(participants=plan.participants)])
+    ended = RunEnded(status=await table.play())
     await log.append([ended])
     return ended
 
 
-def run_status(turns: Sequence[TurnStatus]) -> RunStatus:
-    """Sum up a run: stopped if anybody was, failed if nobody finished."""
-    if "stopped" in turns:
-        return "stopped"
-    if "interrupted" in turns:
-        return "interrupted"
-    return "completed" if "completed" in turns else "failed"
+async def at_once(_: str, body: Body) -> TurnStatus:
+    """A step that nobody will replay."""
+    return await body()

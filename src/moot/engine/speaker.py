@@ -1,6 +1,6 @@
 """One participant's turn: models in order, keys within a model, and a retry only before text was shown.
 
-Every turn ends exactly once, with a TurnEnded, whatever went wrong on the way.
+Every turn ends with a TurnEnded, whatever went wrong on the way; whoever let it speak keeps and tells it.
 """
 
 import asyncio
@@ -56,9 +56,7 @@ class Speaker:
                 break
             then, why = chain[place + 1].name, result.fault.message if result.fault else ""
             await turn.notice("fallback", f"{why} {then} is asked instead of {model.name}.")
-        ended = turn.ended(result)
-        await emit([ended])
-        return ended
+        return turn.ended(result)
 
     async def _ask(self, turn: "Turn", request: ModelRequest) -> StreamResult:
         """Ask one model up to three times, with the best key each time."""

@@ -5,7 +5,13 @@ MootError
 │   ├── UnknownModel
 │   ├── MissingKey
 │   ├── BadSettings
-│   └── Unavailable  an optional part is not installed or cannot load here
+│   ├── Unavailable  an optional part is not installed or cannot load here
+│   ├── NotFound     there is no such thing, or it is somebody else's
+│   ├── Conflict     it is at odds with what is already there
+│   ├── Refused      nobody may do this, or not with these credentials
+│   └── Busy         not now; `retry_after` says when
+├── StoreUnavailable the database cannot be reached, is locked, or is full
+├── Fenced           another worker has taken over; this one must write no more
 └── ProviderError    a provider failed; carries a Fault and becomes a `Failed` chunk at the seam
 """
 
@@ -33,6 +39,32 @@ class BadSettings(UsageError):
 
 
 class Unavailable(UsageError):
+    pass
+
+
+class NotFound(UsageError):
+    pass
+
+
+class Conflict(UsageError):
+    pass
+
+
+class Refused(UsageError):
+    pass
+
+
+class Busy(UsageError):
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class StoreUnavailable(MootError):
+    pass
+
+
+class Fenced(MootError):
     pass
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from moot.model.requests import Effort
+
 NAMES = [
     "Alpha",
     "Beta",
@@ -33,10 +35,16 @@ NAMES = [
 ]
 
 
-class Participant(Struct, frozen=True):
+class Participant(Struct, frozen=True, omit_defaults=True):
+    """Somebody at the table: a model, perhaps in the part of a persona, and how it is to be asked."""
+
     id: str
     name: str
     model: str
+    persona: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    thinking: Effort | None = None
 
 
 def default_names() -> Iterator[str]:
@@ -51,6 +59,10 @@ def default_names() -> Iterator[str]:
 def seat(models: tuple[str, ...]) -> tuple[Participant, ...]:
     """Give every model a seat with a name and an id of its own."""
     return tuple(
-        Participant(re.sub(r"\W+", "-", name.lower()), name, model)
+        Participant(participant_id(name), name, model)
         for name, model in zip(default_names(), models, strict=False)
     )
+
+
+def participant_id(name: str) -> str:
+    return re.sub(r"\W+", "-", name.lower()).strip("-") or "participant"

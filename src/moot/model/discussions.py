@@ -1,0 +1,89 @@
+"""Discussions, what was said in them, and the runs in which it was said: the values that are stored and sent.
+
+Times are seconds since 1970. A message's `number` orders it among all messages and never changes.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from moot.model.chunks import Usage
+from moot.model.events import RunStatus, TurnStatus
+from moot.model.faults import Fault
+from moot.model.participants import Participant
+
+Role = Literal["user", "assistant", "system", "synthesis"]
+DiscussionStatus = Literal["active", "archived", "completed"]
+RunState = Literal["waiting", "running"] | RunStatus
+
+LIVE: tuple[RunState, ...] = ("waiting", "running")
+
+
+class Discussion(Struct, frozen=True, kw_only=True):
+    """`rounds` are those of a consensus; `model` is asked instead of every participant's own, if it is set."""
+
+    id: str
+    title: str
+    status: DiscussionStatus
+    mode: str
+    participants: tuple[Participant, ...]
+    rounds: int
+    persona: str | None
+    project: str | None
+    language: str | None
+    model: str | None
+    summary: str | None
+    usefulness: float | None
+    exported_at: float | None
+    created_at: float
+    updated_at: float
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """What somebody said, or failed to say. `audience` names who else may ever see it; None is everybody.
+
+    `view`, `upto` and `instruction` tell how the prompt of an answer was made: the view, the newest message it
+    could show, and what was asked for at the end. `hidden` messages are shown to models, not to people.
+    """
+
+    id: str
+    discussion: str
+    role: Role
+    content: str
+    number: int = 0
+    run: str | None = None
+    participant: str | None = None
+    name: str | None = None
+    stage: str | None = None
+    round: int = 0
+    status: TurnStatus = "completed"
+    thoughts: str = ""
+    details: str = ""
+    model: str | None = None
+    usage: Usage | None = None
+    cost: float | None = None
+    latency: float | None = None
+    first_token: float | None = None
+    fault: Fault | None = None
+    audience: tuple[str, ...] | None = None
+    hidden: bool = False
+    view: str | None = None
+    upto: int | None = None
+    instruction: str | None = None
+    created_at: float = 0.0
+
+    @property
+    def provider(self) -> str | None:
+        return self.model.partition("/")[0] if self.model else None
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One answer of the table to a message. `message` is None where nobody asked: the table went on by itself."""
+
+    id: str
+    discussion: str
+    message: str | None
+    mode: str
+    status: RunState
+    created_at: float
+    ended_at: float | None = None

@@ -1,0 +1,31 @@
+"""What a run is to do, fixed when it starts: whoever takes it up again sees the same."""
+
+from msgspec import Struct
+
+from moot.model.participants import Participant
+
+
+class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`personas` holds the prompts of participants that play a part, `project` what is known of the project.
+
+    `rounds` are those of a consensus; `turns` those of a table that goes on by itself, `first` the place of who
+    begins then. `to` names those who are spoken to; None is everybody. A participant that is not spoken to neither speaks in
+    this run nor ever sees it.
+    """
+
+    mode: str
+    participants: tuple[Participant, ...]
+    personas: dict[str, str] = {}
+    project: str = ""
+    language: str | None = None
+    rounds: int = 2
+    turns: int = 1
+    first: int = 0
+    to: tuple[str, ...] | None = None
+
+    @property
+    def speaking(self) -> tuple[Participant, ...]:
+        return tuple(who for who in self.participants if self.to is None or who.id in self.to)
+
+    def participant(self, id: str) -> Participant:
+        return next(who for who in self.participants if who.id == id)

@@ -1,0 +1,14 @@
+"""The modes: each a short program that reads as its description. A new one is a file and a line here."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from moot.modes.auto_continue import auto_continue
+from moot.modes.consensus import consensus
+from moot.modes.parallel import parallel
+from moot.modes.single import single
+from moot.modes.table import Table
+
+Mode = Callable[[Table], Awaitable[None]]
+
+CHOOSABLE: Mapping[str, Mode] = {"single": single, "parallel": parallel, "consensus": consensus}
+MODES: Mapping[str, Mode] = {**CHOOSABLE, "continue": auto_continue}

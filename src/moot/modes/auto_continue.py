@@ -1,0 +1,15 @@
+"""Auto-continue: the table goes on by itself, beginning with the one after the last speaker."""
+
+from itertools import cycle, islice
+
+from moot.context.prompt import written
+from moot.context.views import everything
+from moot.modes.table import Table
+
+
+async def auto_continue(table: Table) -> None:
+    everybody = table.plan.speaking
+    instruction = written("go_on_together" if len(everybody) > 1 else "go_on_alone")
+    speakers = islice(cycle(everybody), table.plan.first, None)
+    for step in range(table.plan.turns):
+        await table.speak(next(speakers), "continue", round=step, view=everything, instruction=instruction)

@@ -1,0 +1,11 @@
+"""Consensus: round after round, everybody speaks in turn and has heard all that was said before."""
+
+from moot.context.views import everything
+from moot.modes.table import Table
+
+
+async def consensus(table: Table) -> None:
+    for round_ in range(table.plan.rounds):
+        await table.open_stage("round", round_)
+        for participant in table.plan.speaking:
+            await table.speak(participant, "round", round=round_, view=everything)

@@ -1,0 +1,7 @@
+"""Single: the first of those who are spoken to answers."""
+
+from moot.modes.table import Table
+
+
+async def single(table: Table) -> None:
+    await table.speak(table.plan.speaking[0])

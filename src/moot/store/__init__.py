@@ -1,0 +1,1 @@
+"""Tables, queries and migrations: the same schema on SQLite and on Postgres."""

@@ -1,0 +1,352 @@
+"""The tables. Every row that a person makes belongs to a tenant, and every query asks for it."""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+from moot.model.chunks import Usage
+from moot.model.faults import Fault
+from moot.model.participants import Participant
+from moot.model.plans import Plan
+
+
+class Json(TypeDecorator[Any]):
+    """A value as JSON text, checked against its type on the way out."""
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, type_: Any) -> None:
+        super().__init__()
+        self.type_ = type_
+        self._decode = msgspec.json.Decoder(type_).decode
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's
+        return None if value is None else msgspec.json.encode(value).decode()
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002 - SQLAlchemy's
+        return None if value is None else self._decode(value)
+
+    def coerce_compared_value(self, op: object, value: object) -> Any:  # noqa: ARG002 - SQLAlchemy's
+        return self.impl
+
+
+Strings = tuple[str, ...]
+Number = BigInteger().with_variant(Integer, "sqlite")  # only INTEGER counts by itself in SQLite
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _id() -> Column[str]:
+    return Column("id", Text, primary_key=True)
+
+
+def _numbered() -> tuple[Column[int], Column[str]]:
+    """An id for the world, and a number for what orders or indexes rows."""
+    return (
+        Column("number", Number, primary_key=True, autoincrement=True),
+        Column("id", Text, nullable=False, unique=True),
+    )
+
+
+def _of(table: str, *, null: bool = False, gone: str = "CASCADE", name: str = "") -> Column[str]:
+    """Point to a row of another table; when that row goes, this one goes or forgets it."""
+    return Column(name or table, Text, ForeignKey(f"{table}.id", ondelete=gone), nullable=null)
+
+
+def _tenant() -> Column[str]:
+    return _of("tenant")
+
+
+def _text(name: str) -> Column[str]:
+    return Column(name, Text, nullable=False, server_default="")
+
+
+def _time(name: str = "created_at", *, null: bool = False) -> Column[float]:
+    return Column(name, Float(53), nullable=null)
+
+
+tenant = Table("tenant", metadata, _id(), Column("name", Text, nullable=False), _time())
+
+account = Table(
+    "account",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("name", Text, nullable=False, unique=True),
+    Column("password", Text, nullable=True),  # an argon2 hash; None cannot log in
+    _time(),
+)
+
+session = Table(
+    "session",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    _of("account"),
+    _time(),
+    _time("expires_at"),
+    Index(None, "account"),
+)
+
+token = Table(
+    "token",
+    metadata,
+    _id(),
+    _of("account"),
+    Column("hash", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    _time(),
+    Index(None, "account"),
+)
+
+provider_key = Table(
+    "provider_key",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
+    Column("provider", Text, primary_key=True),
+    Column("origin", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    _time(),
+)
+
+persona = Table(
+    "persona",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("name", Text, nullable=False),
+    _text("description"),
+    _text("system_prompt"),
+    Column("traits", Json(Strings), nullable=False),
+    Column("specialisations", Json(Strings), nullable=False),
+    _text("category"),
+    _text("colour"),
+    _time(),
+    Index(None, "tenant"),
+)
+
+persona_use = Table(  # by persona, which may be a shipped one that is in no table
+    "persona_use",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
+    Column("persona", Text, primary_key=True),
+    Column("uses", Integer, nullable=False),
+    Column("completed", Integer, nullable=False),
+)
+
+project = Table(
+    "project",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("name", Text, nullable=False),
+    _text("description"),
+    _text("repository"),
+    _time(),
+    Index(None, "tenant"),
+)
+
+post = Table(
+    "post",
+    metadata,
+    _id(),
+    _tenant(),
+    _of("project"),
+    Column("title", Text, nullable=False),
+    _text("excerpt"),
+    _time("published_at", null=True),
+    _time(),
+    Index(None, "project", "published_at"),
+)
+
+discussion = Table(
+    "discussion",
+    metadata,
+    *_numbered(),
+    _tenant(),
+    _of("account", null=True, gone="SET NULL"),
+    Column("title", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("participants", Json(tuple[Participant, ...]), nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("persona", Text, nullable=True),
+    _of("project", null=True, gone="SET NULL"),
+    Column("language", Text, nullable=True),
+    Column("model", Text, nullable=True),
+    Column("summary", Text, nullable=True),
+    Column("usefulness", Float(53), nullable=True),
+    _time("exported_at", null=True),
+    _time(),
+    _time("updated_at"),
+    Index("ix_discussion_newest", "tenant", "updated_at", "id"),
+    Index(None, "project"),
+)
+
+run = Table(
+    "run",
+    metadata,
+    _id(),
+    _tenant(),
+    _of("discussion"),
+    Column("message", Text, nullable=True),
+    Column("mode", Text, nullable=False),
+    Column("plan", Json(Plan), nullable=False),
+    Column("status", Text, nullable=False),
+    Column("epoch", Integer, nullable=False, server_default="0"),
+    Column("stop", Text, nullable=True),  # why the whole run is to end
+    Column("stopped", Json(Strings), nullable=True),  # participants that are to end
+    Column("worker", Text, nullable=True),
+    _time(),
+    _time("ended_at", null=True),
+    Index(None, "discussion", "id"),
+    Index(None, "tenant", "status"),
+)
+
+run_event = Table(
+    "run_event",
+    metadata,
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Number, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+message = Table(
+    "message",
+    metadata,
+    *_numbered(),
+    _tenant(),
+    _of("discussion"),
+    _of("run", null=True),
+    Column("role", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("participant", Text, nullable=True),
+    Column("name", Text, nullable=True),
+    Column("stage", Text, nullable=True),
+    Column("round", Integer, nullable=False, server_default="0"),
+    Column("status", Text, nullable=False),
+    _text("thoughts"),
+    _text("details"),
+    Column("model", Text, nullable=True),
+    Column("usage", Json(Usage), nullable=True),
+    Column("cost", Float(53), nullable=True),
+    Column("latency", Float(53), nullable=True),
+    Column("first_token", Float(53), nullable=True),
+    Column("fault", Json(Fault), nullable=True),
+    Column("audience", Json(Strings), nullable=True),
+    Column("hidden", Boolean, nullable=False),
+    Column("view", Text, nullable=True),
+    Column("upto", Number, nullable=True),
+    Column("instruction", Text, nullable=True),
+    _time(),
+    UniqueConstraint("run", "stage", "round", "participant"),
+    Index(None, "discussion", "number"),
+)
+
+insight = Table(
+    "insight",
+    metadata,
+    *_numbered(),
+    _tenant(),
+    _of("discussion"),
+    _of("project", null=True, gone="SET NULL"),
+    Column("kind", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("category", Text, nullable=False),
+    Column("suggestion", Text, nullable=True),
+    Column("severity", Text, nullable=True),
+    Column("paired", Text, nullable=True),
+    Column("messages", Json(Strings), nullable=False),
+    _time(),
+    Index(None, "discussion"),
+    Index(None, "project"),
+)
+
+consolidation = Table(
+    "consolidation",
+    metadata,
+    _id(),
+    _tenant(),
+    _of("project"),
+    Column("status", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("fault", Text, nullable=True),
+    _time(),
+    _time("ended_at", null=True),
+    Index(None, "project", "id"),
+)
+
+pattern = Table(
+    "pattern",
+    metadata,
+    _id(),
+    _tenant(),
+    _of("consolidation"),
+    Column("kind", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("evidence", Json(Strings), nullable=False),
+    Column("frequency", Integer, nullable=False),
+    Column("severity", Text, nullable=True),
+    Column("tags", Json(Strings), nullable=False),
+    Index(None, "consolidation"),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request", Text, nullable=False),  # a hash of what was asked, so that a key is not used twice
+    Column("reply", Text, nullable=False),
+    _time(),
+    Index(None, "created_at"),
+)
+
+rate = Table(
+    "rate",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _time("free_at"),
+)
+
+worker = Table(
+    "worker",
+    metadata,
+    _id(),
+    Column("beats", BigInteger, nullable=False),
+    Column("reaper", Text, nullable=True),
+    _time(),
+)
+
+installation = Table(
+    "installation",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
