@@ -89,6 +89,18 @@ def ask(
 
 
 @app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8642,
+    config: Config = None,
+) -> None:
+    """Serve discussions over HTTP. On any other address than loopback, accounts are needed."""
+    from moot.cli import serve as command
+
+    _exit(command.run(command.Options(host=host, port=port, config=config)))
+
+
+@app.command()
 def models(
     provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
     config: Config = None,

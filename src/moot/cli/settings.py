@@ -3,11 +3,11 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import platformdirs
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from moot.model.errors import BadSettings
 from moot.providers.registry import ProviderConfig
@@ -20,13 +20,20 @@ PATHS = ("gguf", "script")  # provider settings that name a file, relative to th
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`model` is asked when none is named; `fallback` names who is asked when a model fails.
 
-    `limits` are those of one answer: seconds without content, seconds in all, characters.
+    `limits` are those of one answer: seconds without content, seconds in all, characters. The rest is for
+    `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
+    `embedding` is a model that makes vectors of what is searched.
     """
 
     model: str | None = None
     providers: dict[str, ProviderConfig] = {}
     fallback: dict[str, tuple[str, ...]] = {}
     limits: Limits = Limits()
+    database_url: str | None = None
+    auth: Literal["local", "accounts"] | None = None
+    lease: Annotated[float, Meta(ge=1, le=600)] = 10.0
+    hosts: tuple[str, ...] = ()
+    embedding: str | None = None
 
 
 def load(config: Path | None, environment: Mapping[str, str]) -> Settings:
@@ -34,7 +41,15 @@ def load(config: Path | None, environment: Mapping[str, str]) -> Settings:
     merged: dict[str, Any] = _from_environment(environment)
     for path in _files(config):
         _fill(merged, _read(path))
-    return msgspec.convert(merged, Settings)
+    try:
+        return msgspec.convert(merged, Settings, strict=False)
+    except msgspec.ValidationError as error:  # the files were checked one by one, so it is a variable
+        raise BadSettings(f"A MOOT_* variable is not right: {error}.") from error
+
+
+def data_folder() -> Path:
+    """Return the folder where what is stored lies, unless a database elsewhere is named."""
+    return platformdirs.user_data_path("moot")
 
 
 def _files(config: Path | None) -> Iterator[Path]:
@@ -51,6 +66,11 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         settings["model"] = model
     if gguf := environment.get("MOOT_GGUF"):
         settings["providers"] = {"local": {"gguf": gguf}}
+    for name in ("database_url", "auth", "lease", "embedding"):
+        if value := environment.get(f"MOOT_{name.upper()}"):
+            settings[name] = value
+    if hosts := environment.get("MOOT_HOSTS"):
+        settings["hosts"] = [host.strip() for host in hosts.split(",") if host.strip()]
     return settings
 
 

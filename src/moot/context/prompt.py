@@ -9,14 +9,20 @@ from importlib.resources import files
 from itertools import groupby
 
 from moot.context.language import name_of
-from moot.model.chunks import Text
 from moot.model.discussions import Message
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.model.requests import Message as Told
-from moot.model.requests import ModelRequest, Part
+from moot.model.requests import ModelRequest, Part, assistant, user
 
-IDENTITIES = {"parallel": "side_by_side", "consensus": "roundtable", "continue": "roundtable"}
+IDENTITIES = {
+    "single": "called_upon",
+    "parallel": "side_by_side",
+    "consensus": "roundtable",
+    "continue": "roundtable",
+}
+
+Attached = Mapping[str, tuple[Part, ...]]
 
 
 def prompt(
@@ -24,22 +30,16 @@ def prompt(
     who: Participant,
     seen: Sequence[Message],
     instruction: str = "",
-    attached: Mapping[str, tuple[Part, ...]] | None = None,
+    attached: Attached | None = None,
 ) -> ModelRequest:
     """Write the request for one turn; `attached` are files and the like, by the message they came with."""
-    told = [(_role(message, who), _parts(message, who, attached or {})) for message in seen]
+    told = [_told(message, who, attached or {}) for message in seen]
     if instruction:
-        told.append(("user", (Text(instruction),)))
+        told.append(user(instruction))
     return ModelRequest(
         model=who.model,
         system=system_prompt(plan, who),
-        messages=tuple(
-            Told(
-                "assistant" if role == "assistant" else "user",
-                tuple(part for _, parts in run for part in parts),
-            )
-            for role, run in groupby(told, key=lambda pair: pair[0])
-        ),
+        messages=_alternating(told),
         temperature=who.temperature,
         max_tokens=who.max_tokens,
         thinking=who.thinking,
@@ -58,21 +58,37 @@ def written(name: str) -> str:
     return (files("moot.context") / "prompts" / f"{name}.md").read_text("utf-8").strip()
 
 
-def _role(message: Message, who: Participant) -> str:
-    return "assistant" if message.participant == who.id else "user"
+def _alternating(told: list[Told]) -> tuple[Told, ...]:
+    """Merge neighbours of one role; providers want the first and the last word to be the user's."""
+    if not told or told[-1].role == "assistant":
+        told = [*told, user(written("your_turn"))]
+    if told[0].role == "assistant":
+        told = [user(written("not_shown")), *told]
+    return tuple(
+        Told(role, tuple(part for message in neighbours for part in message.parts))
+        for role, neighbours in groupby(told, key=lambda message: message.role)
+    )
 
 
-def _parts(message: Message, who: Participant, attached: Mapping[str, tuple[Part, ...]]) -> tuple[Part, ...]:
-    if message.participant is None or message.participant == who.id:
-        return (*attached.get(message.id, ()), Text(message.content))
-    return (Text(f"{message.name} said:\n\n{message.content}"),)
+def _told(message: Message, who: Participant, attached: Attached) -> Told:
+    """Give people's words and one's own as they are, and those of the others under their names."""
+    if message.participant == who.id:
+        return assistant(message.content)
+    if message.role == "user":
+        return user(*attached.get(message.id, ()), message.content)
+    said = "said" if message.status == "completed" else "said, and was cut off"
+    return user(f"{message.name or 'The table'} {said}:\n\n{message.content}")
 
 
 def _identity(plan: Plan, who: Participant) -> str:
-    others = [other.name for other in plan.participants if other.id != who.id]
-    if not others or plan.mode not in IDENTITIES:
+    """Say who one is and who else is there, unless one is alone."""
+    present = [other for other in plan.participants if other.id != who.id]
+    answering = [other for other in plan.speaking if other.id != who.id]
+    if not present or plan.mode not in IDENTITIES:
         return ""
-    return written(IDENTITIES[plan.mode]).format(name=who.name, others=_listed(others))
+    name = IDENTITIES[plan.mode] if answering else "called_upon"
+    others = present if name == "called_upon" else answering
+    return written(name).format(name=who.name, others=_listed([other.name for other in others]))
 
 
 def _listed(names: Sequence[str]) -> str:

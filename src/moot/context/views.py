@@ -27,7 +27,8 @@ def blind(said: Sequence[Message], participant: str, run: str) -> list[Message]:
 
 def _may_see(message: Message, participant: str) -> bool:
     meant = message.audience is None or participant in message.audience or message.participant == participant
-    return meant and message.role != "system" and message.status != "failed" and bool(message.content)
+    said = message.status != "failed" and message.content.strip() != ""
+    return meant and said and message.role != "system"
 
 
 VIEWS: Mapping[str, View] = {view.__name__: view for view in (everything, blind)}

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -25,7 +25,7 @@ from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
 
 Chains = Callable[[Participant], Awaitable[Sequence[Resolved]]]
-Body = Callable[[], Awaitable[TurnStatus]]
+Body = Callable[[], Coroutine[None, None, TurnStatus]]
 Step = Callable[[str, Body], Awaitable[TurnStatus]]
 
 
@@ -189,6 +189,7 @@ def _message(scene: Scene, ended: TurnEnded, view: str, upto: int, instruction: 
         stage=ended.stage,
         round=ended.round,
         status=ended.status,
+        provider=ended.model.partition("/")[0],
         model=ended.model,
         usage=ended.usage,
         cost=ended.cost,

@@ -4,7 +4,14 @@ from typing import Literal
 
 from msgspec import Struct
 
+from moot.model.errors import UsageError
+
 CredentialKind = Literal["local", "session", "token"]
+
+LOCAL = "local"  # the tenant and the account of whoever sits at this machine
+NAME_LENGTH = 64
+PASSWORD_LENGTH = 10
+LONGEST_PASSWORD = 1000
 
 
 class Account(Struct, frozen=True, kw_only=True):
@@ -22,3 +29,34 @@ class Caller(Struct, frozen=True, kw_only=True):
     name: str
     kind: CredentialKind
     credential: str = ""
+
+
+class Token(Struct, frozen=True, kw_only=True):
+    """An API token as it may be shown: all but the secret, which only its owner has."""
+
+    id: str
+    name: str
+    created_at: float
+
+
+class StoredKey(Struct, frozen=True, kw_only=True):
+    """A tenant's own key for a provider, as it may be shown. It is only ever sent to its origin."""
+
+    origin: str
+    created_at: float
+
+
+def check_name(name: str) -> None:
+    if not 1 <= len(name) <= NAME_LENGTH or name != name.strip() or not name.isprintable():
+        raise UsageError(
+            f"A name has 1 to {NAME_LENGTH} characters, without spaces around it or control characters."
+        )
+
+
+def check_password(password: str) -> None:
+    if not PASSWORD_LENGTH <= len(password) <= LONGEST_PASSWORD:
+        raise UsageError(
+            f"A password has {PASSWORD_LENGTH} to {LONGEST_PASSWORD} characters: choose another."
+        )
+    if not password.isprintable():
+        raise UsageError("A password has no control characters in it: choose another.")

@@ -59,6 +59,7 @@ class Message(Struct, frozen=True, kw_only=True):
     status: TurnStatus = "completed"
     thoughts: str = ""
     details: str = ""
+    provider: str | None = None
     model: str | None = None
     usage: Usage | None = None
     cost: float | None = None
@@ -71,10 +72,6 @@ class Message(Struct, frozen=True, kw_only=True):
     upto: int | None = None
     instruction: str | None = None
     created_at: float = 0.0
-
-    @property
-    def provider(self) -> str | None:
-        return self.model.partition("/")[0] if self.model else None
 
 
 class Run(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ MootError
 │   ├── Refused      nobody may do this, or not with these credentials
 │   └── Busy         not now; `retry_after` says when
 ├── StoreUnavailable the database cannot be reached, is locked, or is full
-├── Fenced           another worker has taken over; this one must write no more
+├── Leaving          this server is about to end; another one, or the next, will serve
 └── ProviderError    a provider failed; carries a Fault and becomes a `Failed` chunk at the seam
 """
 
@@ -51,7 +51,11 @@ class Conflict(UsageError):
 
 
 class Refused(UsageError):
-    pass
+    """With `log_in` it is not known who asks, and other credentials may help (401); else nothing does (403)."""
+
+    def __init__(self, message: str, *, log_in: bool = False) -> None:
+        super().__init__(message)
+        self.log_in = log_in
 
 
 class Busy(UsageError):
@@ -64,7 +68,7 @@ class StoreUnavailable(MootError):
     pass
 
 
-class Fenced(MootError):
+class Leaving(MootError):
     pass
 
 

@@ -15,7 +15,7 @@ from moot.model.participants import Participant
 
 TurnStatus = Literal["completed", "stopped", "interrupted", "partial", "failed"]
 RunStatus = Literal["completed", "stopped", "interrupted", "failed"]
-NoticeKind = Literal["retry", "waiting", "next_key", "fallback", "asked_again"]
+NoticeKind = Literal["retry", "waiting", "next_key", "fallback", "asked_again", "resumed", "gave_up"]
 
 
 def _snake_case(name: str) -> str:

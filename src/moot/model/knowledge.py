@@ -1,15 +1,21 @@
-"""What is learnt from discussions: insights of one, patterns over those of a project."""
+"""What is learnt from discussions: insights of one, patterns over those of a project.
+
+`Export` and `Findings` are what a model is asked to answer with; the others are what is kept of it.
+"""
 
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+
+from moot.model.texts import NO_NUL, VISIBLE, Title
 
 InsightKind = Literal["pain_point", "strength", "solution", "pattern", "decision"]
 PatternKind = Literal["success", "pain", "solution", "pattern", "tool", "architecture"]
 Severity = Literal["blocker", "high", "medium", "low"]
 ConsolidationStatus = Literal["running", "completed", "failed"]
 
-Title = Annotated[str, Meta(min_length=1, max_length=200)]
+Told = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NO_NUL)]
+Tag = Annotated[str, Meta(min_length=1, max_length=60, pattern=VISIBLE)]
 
 
 class Insight(Struct, frozen=True, kw_only=True):
@@ -27,6 +33,11 @@ class Insight(Struct, frozen=True, kw_only=True):
     paired: str | None
     messages: tuple[str, ...]
     created_at: float
+
+
+class InsightPage(Struct, frozen=True):
+    insights: tuple[Insight, ...]
+    next: str | None
 
 
 class Pattern(Struct, frozen=True, kw_only=True):
@@ -49,3 +60,36 @@ class Consolidation(Struct, frozen=True, kw_only=True):
     fault: str | None
     created_at: float
     ended_at: float | None
+
+
+class FoundInsight(Struct, frozen=True, kw_only=True):
+    """`paired` is the place, counted from 0, of the insight that this one answers; `messages` are labels."""
+
+    title: Title
+    detail: Told
+    suggestion: Told | None = None
+    category: Tag
+    kind: InsightKind
+    severity: Severity | None = None
+    paired: int | None = None
+    messages: Annotated[tuple[str, ...], Meta(max_length=40)]
+
+
+class Export(Struct, frozen=True, kw_only=True):
+    summary: Told
+    usefulness: Annotated[float, Meta(ge=0, le=1)]
+    insights: Annotated[tuple[FoundInsight, ...], Meta(max_length=30)]
+
+
+class FoundPattern(Struct, frozen=True, kw_only=True):
+    kind: PatternKind
+    title: Title
+    description: Told
+    evidence: Annotated[tuple[Told, ...], Meta(min_length=1, max_length=3)]
+    frequency: Annotated[int, Meta(ge=1, le=100_000)]
+    severity: Severity | None = None
+    tags: Annotated[tuple[Tag, ...], Meta(min_length=2, max_length=4)]
+
+
+class Findings(Struct, frozen=True, kw_only=True):
+    patterns: Annotated[tuple[FoundPattern, ...], Meta(max_length=30)]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, Self
@@ -30,6 +31,7 @@ WIRES: Mapping[Api, type[Wire]] = {"openai": OpenAIWire, "anthropic": AnthropicW
 
 
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+OWN_RINGS = 1000  # how many tenants' keys are remembered while they cool down
 VERSIONS: Mapping[Api, str] = {"openai": "/v1", "anthropic": "/v1", "google": "/v1beta"}
 
 
@@ -92,26 +94,37 @@ class Resolved(Struct, frozen=True):
 
 
 class Registry:
-    """Every provider that is built in or configured; each is made at first use."""
+    """Every provider that is built in or configured; each is made at first use.
 
-    def __init__(self, configs: Mapping[str, ProviderConfig], environment: Mapping[str, str]) -> None:
+    With `stored_keys` whoever lacks a key is told that one of their own can be stored.
+    """
+
+    def __init__(
+        self,
+        configs: Mapping[str, ProviderConfig],
+        environment: Mapping[str, str],
+        *,
+        stored_keys: bool = False,
+    ) -> None:
         self._configs = configs
         self._environment = environment
+        self._stored_keys = stored_keys
         self._transport = Transport()
         self._providers: dict[str, Provider] = {}
         self._rings: dict[str, KeyRing] = {}
+        self._own_ring = lru_cache(OWN_RINGS)(_ring_of_one)
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*self._configs, *BUILT_IN]))
 
-    def resolve(self, name: str) -> Resolved:
-        """Find who answers for `provider/model`, with a key if it needs one."""
+    def resolve(self, name: str, own: Key | None = None) -> Resolved:
+        """Find who answers for `provider/model`, with the asker's own key, or the server's if it needs one."""
         provider_name, _, model = name.partition("/")
         if provider_name not in list(self) or not model:
             raise UnknownModel(self._unknown(name, provider_name))
         provider = self.provider(provider_name)
         provider.check(model)
-        keys = self.keys(provider_name)
+        keys = self._own_ring(provider_name, own.source, own.secret) if own else self.keys(provider_name)
         if not keys and (missing := self.lacks_key(provider_name)):
             raise MissingKey(missing)
         return Resolved(name, provider, model, keys)
@@ -123,7 +136,7 @@ class Registry:
 
     def keys(self, name: str) -> KeyRing:
         if name not in self._rings:
-            found = [(env, self._environment.get(env, "").strip()) for env in self._key_names(name)]
+            found = [(env, self._environment.get(env, "").strip()) for env in self.key_names(name)]
             if broken := next((env for env, secret in found if not secret.isprintable()), None):
                 raise BadSettings(f"The key in {broken} has a line break or control character in it.")
             self._rings[name] = KeyRing(tuple(Key(env, secret) for env, secret in found if secret))
@@ -131,24 +144,48 @@ class Registry:
 
     def lacks_key(self, name: str) -> str | None:
         """Say what to do about a missing key, or None where nothing is missing."""
-        names = self._key_names(name)
+        names = self.key_names(name)
+        store = f", or store one of your own with PUT /api/keys/{name}" if self._stored_keys else ""
         if names and not self.keys(name):
-            return f"No key for {name}: set {' or '.join(names)}."
+            return f"No key for {name}: set {' or '.join(names)}{store}."
         wanted = self._wanted_keys(name)
         if wanted and not names:
             owner = next(b.base_url for b in BUILT_IN.values() if b.key_env == wanted[0])
             return (
                 f"No key for {name}: {wanted[0]} belongs to {urlsplit(owner).hostname} and is not sent elsewhere. "
-                f"Name another variable in key_env of [providers.{name}]."
+                f"Name another variable in key_env of [providers.{name}]{store}."
             )
         return None
+
+    def key_names(self, name: str) -> tuple[str, ...]:
+        """Name the variables whose keys may be sent to this provider's address.
+
+        A well-known variable belongs to its owner's address. A settings file may not send it elsewhere: the
+        file may have come with a folder somebody else made.
+        """
+        names = self._wanted_keys(name)
+        owned = {b.key_env: self._origins(b) for b in BUILT_IN.values() if b.key_env}
+        origin = self.origin(name)
+        return tuple(n for n in names if n not in owned or origin in owned[n])
+
+    def takes_key(self, name: str) -> bool:
+        return bool(self._wanted_keys(name))
+
+    def api(self, name: str) -> Api | None:
+        """Name the wire format of a provider; None where the settings leave it out."""
+        known = BUILT_IN.get(name)
+        return self._configs.get(name, ProviderConfig()).api or (known.api if known else None)
+
+    def origin(self, name: str) -> str:
+        """Return scheme, host and port of where a provider's keys are sent; nothing if it has no address."""
+        return _origin(self.base_url(name))
 
     def base_url(self, name: str) -> str:
         known = BUILT_IN.get(name)
         config = self._configs.get(name, ProviderConfig())
         moved = self._environment.get(known.base_env, "") if known and known.base_env else ""
         address = (config.base_url or moved or (known.base_url if known else "")).rstrip("/")
-        api = config.api or (known.api if known else None)
+        api = self.api(name)
         bare = _origin(address) and not urlsplit(address).path  # some tools leave the version out
         return address + VERSIONS.get(api, "") if bare and api else address
 
@@ -177,17 +214,6 @@ class Registry:
             await provider.aclose()
         await self._transport.aclose()
 
-    def _key_names(self, name: str) -> tuple[str, ...]:
-        """Name the variables whose keys may be sent to this provider's address.
-
-        A well-known variable belongs to its owner's address. A settings file may not send it elsewhere: the
-        file may have come with a folder somebody else made.
-        """
-        names = self._wanted_keys(name)
-        owned = {b.key_env: self._origins(b) for b in BUILT_IN.values() if b.key_env}
-        origin = _origin(self.base_url(name))
-        return tuple(n for n in names if n not in owned or origin in owned[n])
-
     def _wanted_keys(self, name: str) -> tuple[str, ...]:
         known = BUILT_IN.get(name)
         config = self._configs.get(name, ProviderConfig())
@@ -201,7 +227,7 @@ class Registry:
     def _make(self, name: str) -> Provider:
         known = BUILT_IN.get(name)
         config = self._configs.get(name, ProviderConfig())
-        api = config.api or (known.api if known else None)
+        api = self.api(name)
         match api:
             case None:
                 raise BadSettings(f'[providers.{name}] needs api = "openai", "anthropic" or "google".')
@@ -233,6 +259,10 @@ class Registry:
         return f"Unknown model {name!r}: a model is written provider/model. {hint}"
 
 
+def _ring_of_one(provider: str, source: str, secret: str) -> KeyRing:  # noqa: ARG001 - a key cools for its provider only
+    return KeyRing((Key(source, secret),))
+
+
 def _origin(url: str) -> str:
     """Return scheme, host and port of an address that can be asked, else nothing."""
     try:
@@ -243,7 +273,8 @@ def _origin(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         return ""
     usual = 443 if parts.scheme == "https" else 80
-    return f"{parts.scheme}://{parts.hostname}" + (f":{port}" if port not in {None, usual} else "")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" + (f":{port}" if port not in {None, usual} else "")
 
 
 def _is_near(url: str) -> bool:

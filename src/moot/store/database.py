@@ -6,12 +6,13 @@ SQLite has one writer, so all writes of this process queue for one connection; r
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import asyncpg
-from sqlalchemy import event
+from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -21,6 +22,9 @@ from moot.model.errors import BadSettings, StoreUnavailable
 BUSY_SECONDS = 5.0
 READERS = 4
 CONNECTIONS = 12
+
+Topic = Literal["moot_events", "moot_control", "moot_changes"]
+Handler = Callable[[str], None]
 
 
 class Database:
@@ -38,6 +42,7 @@ class Database:
                 "MOOT_DATABASE_URL must begin with sqlite:/// or postgresql://, such as sqlite:////srv/moot.db."
             )
         self._writing = contextlib.nullcontext() if self.is_postgres else asyncio.Lock()
+        self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
 
     @contextlib.asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -50,7 +55,31 @@ class Database:
         """Open a transaction that is committed at the end, or leaves nothing behind."""
         with mapped_errors():
             async with self._writing, self._writer.begin() as connection:
+                told: list[tuple[Topic, str]] = []
+                connection.info["told"] = told
                 yield connection
+        for topic, payload in told:
+            self.heard(topic, payload)
+
+    async def ping(self) -> None:
+        async with self.read() as connection:
+            await connection.execute(text("SELECT 1"))
+
+    async def tell(self, connection: AsyncConnection, topic: Topic, payload: str) -> None:
+        """Tell all who listen, in this process or another, once the transaction is through."""
+        if self.is_postgres:
+            await connection.execute(
+                text("SELECT pg_notify(:topic, :payload)"), {"topic": topic, "payload": payload}
+            )
+        else:
+            connection.info["told"].append((topic, payload))
+
+    def listen(self, topic: Topic, handler: Handler) -> None:
+        self._handlers[topic].append(handler)
+
+    def heard(self, topic: str, payload: str) -> None:
+        for handler in self._handlers[topic]:
+            handler(payload)
 
     async def __aenter__(self) -> Self:
         return self

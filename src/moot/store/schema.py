@@ -251,6 +251,7 @@ message = Table(
     Column("status", Text, nullable=False),
     _text("thoughts"),
     _text("details"),
+    Column("provider", Text, nullable=True),
     Column("model", Text, nullable=True),
     Column("usage", Json(Usage), nullable=True),
     Column("cost", Float(53), nullable=True),
@@ -349,4 +350,12 @@ installation = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+insight_vector = Table(  # what an embedding model makes of an insight; another model's vectors are others
+    "insight_vector",
+    metadata,
+    Column("insight", Text, ForeignKey("insight.id", ondelete="CASCADE"), primary_key=True),
+    Column("model", Text, primary_key=True),
+    Column("vector", LargeBinary, nullable=False),  # floats of 32 bits, of length 1 together
 )

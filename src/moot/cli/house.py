@@ -1,0 +1,188 @@
+"""The composition root of `moot serve`: everything is built here, from the settings, and owned until the end."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from moot.cli.settings import Settings, data_folder
+from moot.context.library import shipped
+from moot.engine import traces
+from moot.engine.casting import Casting
+from moot.engine.changes import Changes
+from moot.engine.durable import DurableRuns
+from moot.engine.feeds import Feeds
+from moot.engine.hall import Hall
+from moot.engine.journal import Journal
+from moot.engine.planning import Planning
+from moot.engine.seating import Seating
+from moot.engine.speaker import Speaker
+from moot.engine.workers import Workers
+from moot.model.discussions import Message
+from moot.model.errors import BadSettings
+from moot.providers.registry import Registry
+from moot.server.app import create_app
+from moot.server.limits import Limits
+from moot.server.origin import OwnSite
+from moot.server.revocations import Revocations
+from moot.server.sse import Readers
+from moot.store.accounts import Accounts
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from moot.store.events import Events
+from moot.store.keys import ProviderKeys
+from moot.store.listener import listen
+from moot.store.migration import migrate
+from moot.store.personas import Personas
+from moot.store.projects import Projects
+from moot.store.rates import Rates
+from moot.store.runs import Claim, Runs
+from moot.store.sealer import Sealer
+
+FENCED = 3  # the exit code of a worker that was taken over
+log = logging.getLogger(__name__)
+
+
+class House:
+    """All parts of a server, put together; `settled` gives them life."""
+
+    def __init__(self, settings: Settings, database: Database, registry: Registry, sealer: Sealer) -> None:
+        self.database = database
+        self.worker = f"worker-{uuid4().hex}" if database.is_postgres else "local"
+        self.accounts = Accounts(database)
+        self.personas = Personas(database, shipped())
+        self.runs = Runs(database)
+        self.discussions = Discussions(database)
+        self.revocations = Revocations(self.accounts)
+        self.readers = Readers(self.revocations)
+        self.changes = Changes(self.discussions)
+        self.events = Events(database)
+        self.feeds = Feeds(self.events)
+        self.journal = Journal(self.events, self.feeds, lambda _: _end_at_once())
+        self.keys = ProviderKeys(database, sealer)
+        self.projects = Projects(database)
+        casting = Casting(registry, self.keys, settings.fallback)
+        self.durable = DurableRuns(
+            database, self.worker, self.journal, Speaker(settings.limits), casting.chain, self._count_personas
+        )
+        planning = Planning(self.personas, self.projects)
+        self.hall = Hall(database, planning, self.worker, self.durable.start)
+        self.workers = Workers(database, self.worker, settings.lease, self.durable.take_over, _end_at_once)
+        self.seating = Seating(registry, self.personas)
+        self.registry = registry
+
+    def parts(self) -> Mapping[str, object]:
+        """What the routes ask for, by the name they ask for it."""
+        names = "accounts changes database discussions events feeds hall keys personas projects readers registry runs seating"
+        return {name: getattr(self, name) for name in names.split()}
+
+    async def app(self, settings: Settings, *, loopback: bool) -> Any:
+        local = (settings.auth or ("local" if loopback else "accounts")) == "local"
+        caller = await self.accounts.ensure_local() if local else None
+        app = create_app(self.accounts, Limits(Rates(self.database)), caller, self.parts())
+        return OwnSite(app, loopback=loopback, hosts=frozenset(settings.hosts))
+
+    @contextlib.asynccontextmanager
+    async def alive(self) -> AsyncIterator[None]:
+        """Keep the loops going that write, listen, look and beat; and take up the runs that were left."""
+        self.database.listen("moot_control", self.durable.told)
+        self.database.listen("moot_changes", self.changes.told)
+        self.database.listen("moot_events", self.feeds.told)
+        loops = [
+            self.journal.write_for_ever(),
+            self.feeds.look_now_and_then(),
+            self.readers.end_stuck_ones(),
+            self.revocations.run(),
+        ]
+        if self.database.is_postgres:
+            await self.workers.join()
+            loops += [listen(self.database, self._missed), self.workers.beat_for_ever()]
+        tasks = [asyncio.create_task(loop) for loop in loops]
+        for task in tasks:
+            task.add_done_callback(_must_not_end)
+        self.durable.launch()
+        for run in await self.runs.left_by(self.worker):
+            self.durable.start(run)
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def leave(self) -> None:
+        """Write down what was said, and let others have what did not end."""
+        await self.journal.written()
+        if self.database.is_postgres:
+            await self.workers.leave(unfinished=bool(self.durable.live))
+        if not self.durable.live:
+            await asyncio.to_thread(self.durable.close)
+
+    def _missed(self) -> None:
+        """Look again at everything that a signal may have told of while nobody listened."""
+        self.feeds.look()
+        self.changes.missed()
+        for run in tuple(self.durable.live):
+            self.durable.told(run)
+
+    async def _count_personas(self, claim: Claim, turns: Sequence[Message]) -> None:
+        parts = {who.id: who.persona for who in claim.plan.participants}
+        for turn in turns:
+            if persona := parts.get(turn.participant or ""):
+                await self.personas.count(claim.tenant, persona, completed=turn.status == "completed")
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIterator[House]:
+    """Build a house on the database of the settings, and give it life."""
+    traces.configure(environment)
+    sealer = Sealer.load(data_folder(), environment)
+    url = settings.database_url or f"sqlite:///{data_folder() / 'moot.db'}"
+    async with contextlib.AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(url))
+        if not database.is_postgres:
+            stack.enter_context(_alone(database.path))
+        await migrate(database)
+        await sealer.check(database)
+        registry = await stack.enter_async_context(Registry(settings.providers, environment))
+        house = House(settings, database, registry, sealer)
+        await stack.enter_async_context(house.alive())
+        yield house
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a file of SQLite for this process; several servers need Postgres."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with path.with_name(f"{path.name}.lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BadSettings(
+                f"Another moot serve uses {path}. Stop it, name another file in MOOT_DATABASE_URL, or use Postgres, "
+                "which many servers can share."
+            ) from None
+        yield
+
+
+def _end_at_once() -> None:
+    """Another worker has our runs: whatever we would still do, it does."""
+    log.critical("another worker has taken over the runs of this one, which ends now")
+    logging.shutdown()
+    os._exit(FENCED)
+
+
+def _must_not_end(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.critical("a part that must never end has ended", exc_info=error)
+        logging.shutdown()
+        os._exit(1)

@@ -1,0 +1,48 @@
+"""Structured logs: one JSON object a line for programs, short lines for people. Never content, never keys."""
+
+import json
+import logging
+import sys
+import time
+
+USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
+    "message",
+    "asctime",
+    "taskName",
+}
+QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic")
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_extra(record),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+class ForPeople(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        more = " ".join(f"{name}={value}" for name, value in _extra(record).items())
+        line = f"moot: {record.levelname.lower()}: {record.getMessage()}" + (f" ({more})" if more else "")
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _extra(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in record.__dict__.items() if name not in USUAL}
+
+
+def configure() -> None:
+    """Log to standard error, in the form that fits who reads it."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(ForPeople() if sys.stderr.isatty() else JsonLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)

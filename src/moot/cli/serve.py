@@ -1,0 +1,124 @@
+"""`moot serve`: listens at once, loads the rest, and when told to end lets runs finish before it goes."""
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from importlib import import_module
+from ipaddress import ip_address
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import uvicorn
+from msgspec import Struct
+
+from moot.cli import logs, loop, settings
+from moot.cli.gate import Gate
+from moot.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from moot.cli.house import House
+
+DRAIN_SECONDS = 10.0
+LOOK_SECONDS = 0.05
+BACKLOG = 2048
+
+log = logging.getLogger(__name__)
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    host: str
+    port: int
+    config: Path | None = None
+
+
+def run(options: Options) -> int:
+    chosen = settings.load(options.config, os.environ)
+    logs.configure()
+    return loop.run(_serve(options, chosen))
+
+
+class Server(uvicorn.Server):
+    """Told to end, it first lets `told` be set, and ends when the owner says so; told again, it ends at once."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.told = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's
+        if self.told.is_set():
+            self.force_exit = self.should_exit = True
+        self._loop.call_soon_threadsafe(self.told.set)
+
+
+async def _serve(options: Options, chosen: settings.Settings) -> int:
+    listening = _listening(options)
+    gate = Gate()
+    server = Server(
+        uvicorn.Config(gate, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=5)
+    )
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        building = await asyncio.to_thread(import_module, "moot.cli.house")
+        async with building.opened(chosen, os.environ) as house:
+            gate.open(await house.app(chosen, loopback=_is_loopback(options.host)))
+            sys.stderr.write(f"moot: listening on {_url(listening)}; Ctrl-C stops.\n")
+            await _until_told(server, serving)
+            await _drain(house, server)
+            server.should_exit = True
+            await serving
+            await _leave(house)
+    finally:
+        server.should_exit = True
+        await asyncio.gather(serving, return_exceptions=True)
+    return 0
+
+
+def _listening(options: Options) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        return socket.create_server((options.host, options.port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot listen on {options.host}, port {options.port}: {error.strerror}. Choose another with --port."
+        ) from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _url(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _until_told(server: Server, serving: asyncio.Task[None]) -> None:
+    told = asyncio.create_task(server.told.wait())
+    await asyncio.wait({told, serving}, return_when=asyncio.FIRST_COMPLETED)
+    told.cancel()
+
+
+async def _drain(house: "House", server: Server) -> None:
+    """Take in nothing new, and give the runs that go on some time to end; their readers stay until then."""
+    house.hall.leave()
+    until = asyncio.get_running_loop().time() + DRAIN_SECONDS
+    while house.durable.live and not server.should_exit and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(LOOK_SECONDS)
+    house.readers.end_all()
+
+
+async def _leave(house: "House") -> None:
+    """Leave what did not end to whoever starts next; it must not look as if it had failed."""
+    left = len(house.durable.live)
+    await house.leave()
+    if left:
+        log.warning("runs are left to the next server", extra={"runs": left})
+        logging.shutdown()
+        os._exit(0)

@@ -1,0 +1,44 @@
+"""Who speaks for a participant: its model and the fallbacks of the settings, with the tenant's own keys first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from moot.model.errors import UsageError
+from moot.model.participants import Participant
+from moot.providers.keys import Key
+from moot.providers.registry import Registry, Resolved
+
+
+class StoredKeys(Protocol):
+    async def secret(self, tenant: str, provider: str, origin: str) -> str | None: ...
+
+
+class Casting:
+    def __init__(self, registry: Registry, keys: StoredKeys, fallback: Mapping[str, tuple[str, ...]]) -> None:
+        self._registry = registry
+        self._keys = keys
+        self._fallback = fallback
+
+    async def chain(self, tenant: str, who: Participant) -> Sequence[Resolved]:
+        return await self.models(tenant, who.model)
+
+    async def models(self, tenant: str, model: str) -> Sequence[Resolved]:
+        """Find a model and who may be asked instead; those that cannot be asked now are passed over."""
+        found: list[Resolved] = []
+        missing: UsageError | None = None
+        for name in dict.fromkeys([model, *self._fallback.get(model, ())]):
+            try:
+                found.append(await self._resolve(tenant, name))
+            except UsageError as error:
+                missing = missing or error
+        if not found and missing is not None:
+            raise missing
+        return found
+
+    async def _resolve(self, tenant: str, model: str) -> Resolved:
+        provider = model.partition("/")[0]
+        if provider not in list(self._registry):
+            return self._registry.resolve(model)
+        secret = await self._keys.secret(tenant, provider, self._registry.origin(provider))
+        own = Key(f"the key you stored for {provider}", secret) if secret else None
+        return self._registry.resolve(model, own)

@@ -1,0 +1,92 @@
+"""Who watches what changes in a tenant's discussions: each watcher holds the ids of what to look at, no more."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+import msgspec
+
+from moot.model.changes import Activity, Change, DiscussionChanged, DiscussionDeleted
+from moot.model.errors import NotFound
+from moot.store.discussions import Discussions
+
+MOST_WAITING = 200  # ids; a watcher with more starts again from everything
+HEARTBEAT_SECONDS = 5.0
+
+
+class Watcher:
+    def __init__(self) -> None:
+        self.news = asyncio.Event()
+        self._ids: dict[str, None] = {}
+        self._missed = True
+
+    def tell(self, id: str) -> None:
+        self._ids[id] = None
+        if len(self._ids) > MOST_WAITING:
+            self.miss()
+        self.news.set()
+
+    def miss(self) -> None:
+        self._ids.clear()
+        self._missed = True
+        self.news.set()
+
+    def take(self) -> tuple[bool, list[str]]:
+        """Return whether everything has to be told anew, and else what has changed."""
+        missed, ids = self._missed, list(self._ids)
+        self._missed = False
+        self._ids.clear()
+        self.news.clear()
+        return missed, ids
+
+
+class Changes:
+    def __init__(self, discussions: Discussions) -> None:
+        self._discussions = discussions
+        self._watchers: defaultdict[str, set[Watcher]] = defaultdict(set)
+
+    def told(self, payload: str) -> None:
+        """Hear of a change: the tenant, a space, and the discussion."""
+        tenant, _, id = payload.partition(" ")
+        for watcher in self._watchers.get(tenant, ()):
+            watcher.tell(id)
+
+    def missed(self) -> None:
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.miss()
+
+    async def follow(self, tenant: str) -> AsyncGenerator[list[bytes], None]:
+        """Yield changes as they are sent, beginning with all that goes on; an empty list is: still here."""
+        watcher = Watcher()
+        self._watchers[tenant].add(watcher)
+        try:
+            while True:
+                missed, ids = watcher.take()
+                changes = (
+                    [await self._everything(tenant)]
+                    if missed
+                    else [await self._one(tenant, id) for id in ids]
+                )
+                yield [_frame(change) for change in changes]
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(watcher.news.wait(), HEARTBEAT_SECONDS)
+        finally:
+            self._watchers[tenant].discard(watcher)
+            if not self._watchers[tenant]:
+                del self._watchers[tenant]
+
+    async def _everything(self, tenant: str) -> Change:
+        return Activity(await self._discussions.live_runs(tenant))
+
+    async def _one(self, tenant: str, id: str) -> Change:
+        try:
+            discussion = await self._discussions.get(tenant, id)
+        except NotFound:
+            return DiscussionDeleted(id)
+        return DiscussionChanged(discussion, await self._discussions.live_runs(tenant, id))
+
+
+def _frame(change: Change) -> bytes:
+    return b"data: " + msgspec.json.encode(change) + b"\n\n"

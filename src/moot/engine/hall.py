@@ -1,0 +1,194 @@
+"""Where discussions are opened and people speak: each message is stored together with the run that it starts."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+from sqlalchemy import update
+
+from moot.context.language import detect
+from moot.engine.planning import Planning
+from moot.model.accounts import Caller
+from moot.model.discussions import Discussion, Message, Run
+from moot.model.errors import Leaving, UsageError
+from moot.model.ids import new_id
+from moot.model.participants import Participant
+from moot.model.plans import Plan
+from moot.store.database import Database
+from moot.store.discussions import Discussions, add_discussion, add_message, tell_change
+from moot.store.replies import earlier_reply, keep_reply
+from moot.store.runs import add_run, interrupt
+from moot.store.schema import discussion as discussions
+
+TITLE = 80
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """What somebody wants to discuss, with whom, and how."""
+
+    message: str
+    participants: tuple[Participant, ...]
+    mode: str
+    rounds: int
+    title: str | None = None
+    persona: str | None = None
+    project: str | None = None
+    language: str | None = None
+    model: str | None = None
+
+
+class Saying(Struct, frozen=True, kw_only=True):
+    """What somebody says, and to whom; None is everybody."""
+
+    discussion: str
+    message: str
+    to: tuple[str, ...] | None = None
+
+
+class Started(Struct, frozen=True, kw_only=True):
+    """What was stored; the run will answer."""
+
+    discussion: Discussion
+    message: Message | None
+    run: Run
+
+
+class Hall:
+    def __init__(
+        self, database: Database, planning: Planning, worker: str, start: Callable[[str], None]
+    ) -> None:
+        self._database = database
+        self._discussions = Discussions(database)
+        self._planning = planning
+        self._worker = worker
+        self._start = start
+        self._leaving = False
+
+    def leave(self) -> None:
+        """Take in nothing new: this process is about to end."""
+        self._leaving = True
+
+    async def open(self, caller: Caller, opening: Opening, key: str | None = None) -> Started:
+        """Open a discussion with its first message."""
+        language = opening.language or await asyncio.to_thread(detect, opening.message)
+        discussion = _discussion(opening, language)
+        plan = await self._planning.plan(caller.tenant, discussion)
+        started = _started(discussion, plan, opening.message)
+        return await self._take_in(caller, started, plan, key, opening, new=True)
+
+    async def say(self, caller: Caller, saying: Saying, key: str | None = None) -> Started:
+        """Say something in a discussion; what is still being said in it comes to an end."""
+        discussion = await self._discussions.get(caller.tenant, saying.discussion)
+        plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
+        started = _started(discussion, plan, saying.message)
+        return await self._take_in(caller, started, plan, key, saying)
+
+    async def go_on(self, caller: Caller, id: str, turns: int, key: str | None = None) -> Started:
+        """Let the table go on by itself, beginning with the one after the last speaker."""
+        discussion = await self._discussions.get(caller.tenant, id)
+        if live := await self._discussions.live_runs(caller.tenant, id):
+            raise UsageError(f"The table is still speaking: wait for run {live[-1].id}, or stop it first.")
+        said = await self._discussions.messages(id, limit=len(discussion.participants) + 1)
+        plan = await self._planning.plan(caller.tenant, discussion)
+        plan = replace(plan, mode="continue", turns=turns, first=_after_the_last(plan, said))
+        started = _started(discussion, plan, None)
+        return await self._take_in(caller, started, plan, key, (id, turns))
+
+    async def _take_in(
+        self,
+        caller: Caller,
+        started: Started,
+        plan: Plan,
+        key: str | None,
+        request: object,
+        *,
+        new: bool = False,
+    ) -> Started:
+        """Store all of it or nothing, then let the run begin."""
+        if self._leaving:
+            raise Leaving("This server is ending: ask again in a moment.")
+        async with self._database.write() as connection:
+            if key is not None:
+                earlier = await earlier_reply(connection, caller.tenant, key, request, Started)
+                if earlier is not None:
+                    return earlier
+            id = started.discussion.id
+            if new:
+                await add_discussion(connection, caller.tenant, caller.account, started.discussion)
+            else:
+                await interrupt(self._database, connection, id)
+                touched = {"updated_at": started.run.created_at, "status": "active"}
+                await connection.execute(update(discussions).where(discussions.c.id == id).values(**touched))
+            await add_run(connection, caller.tenant, started.run, plan, self._worker)
+            if started.message is not None:
+                number = await add_message(connection, caller.tenant, started.message)
+                started = replace(started, message=replace(started.message, number=number))
+            await tell_change(self._database, connection, caller.tenant, id)
+            if key is not None:
+                await keep_reply(connection, caller.tenant, key, started)
+        self._start(started.run.id)
+        return started
+
+
+def _discussion(opening: Opening, language: str) -> Discussion:
+    now = time.time()
+    return Discussion(
+        id=new_id("dis"),
+        title=opening.title or _title(opening.message),
+        status="active",
+        mode=opening.mode,
+        participants=opening.participants,
+        rounds=opening.rounds,
+        persona=opening.persona,
+        project=opening.project,
+        language=language,
+        model=opening.model,
+        summary=None,
+        usefulness=None,
+        exported_at=None,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _started(discussion: Discussion, plan: Plan, words: str | None) -> Started:
+    now = time.time()
+    run = new_id("run")
+    message = None
+    if words is not None:
+        message = Message(
+            id=new_id("msg"),
+            discussion=discussion.id,
+            run=run,
+            role="user",
+            content=words,
+            audience=plan.to,
+            created_at=now,
+        )
+    return Started(
+        discussion=discussion,
+        message=message,
+        run=Run(
+            id=run,
+            discussion=discussion.id,
+            message=message.id if message else None,
+            mode=plan.mode,
+            status="waiting",
+            created_at=now,
+        ),
+    )
+
+
+def _title(words: str) -> str:
+    """Take the first line as a title, cut at a word."""
+    line = next(line.strip() for line in words.splitlines() if line.strip())
+    return line if len(line) <= TITLE else f"{line[:TITLE].rsplit(' ', 1)[0]}…"
+
+
+def _after_the_last(plan: Plan, said: tuple[Message, ...]) -> int:
+    """Find the place of the participant after the one who spoke last."""
+    places = {who.id: place for place, who in enumerate(plan.speaking)}
+    last = next((places[m.participant] for m in reversed(said) if m.participant in places), -1)
+    return (last + 1) % len(places)

@@ -1,0 +1,187 @@
+"""The durable log: takes in the events of all runs of this process and writes them in batches.
+
+Deltas that wait together leave as one event. What readers wait for, such as the first words of a turn or its end, is
+written at once; the rest at most every few milliseconds. An event has its number, and readers see it, when it is
+written. While the database cannot be reached, whoever has something to say waits.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from moot.engine import metrics
+from moot.engine.feeds import Feeds
+from moot.model.discussions import Message
+from moot.model.errors import StoreUnavailable
+from moot.model.events import Event, RunEnded, TextDelta, ThoughtDelta
+from moot.store.events import Ending, Entry, Events, Written
+from moot.store.runs import Claim
+
+GAP_SECONDS = 0.025
+MOST_PENDING = 20_000  # events; whoever adds more waits until they are written
+FIRST_WAIT, LONGEST_WAIT = 0.1, 2.0
+
+log = logging.getLogger(__name__)
+encode = msgspec.json.encode
+
+
+class Growing(Struct):
+    """Deltas of one turn that will leave as one."""
+
+    first: TextDelta | ThoughtDelta
+    texts: list[str]
+
+
+class RunJournal:
+    """One run's side of the log."""
+
+    def __init__(self, journal: "Journal", claim: Claim) -> None:
+        self.claim = claim
+        self._journal = journal
+        self._seq = claim.seq
+        self._pending: list[Event | Growing] = []
+        self._growing: dict[str, Growing] = {}
+        self._spoken: set[str] = set()
+        self._messages: list[Message] = []
+        self._ending: Ending | None = None
+
+    async def append(self, events: list[Event]) -> None:
+        self._put(events)
+        if self._journal.pending > MOST_PENDING:
+            await self._journal.written()
+
+    async def keep(self, event: Event, message: Message) -> int:
+        """Write a finished turn with its last event; it is safe, and has its number, when this returns."""
+        self._messages.append(message)
+        self._put([event])
+        return (await self._journal.written()).numbers[message.id]
+
+    async def end(self, event: RunEnded) -> None:
+        self._ending = Ending(event.status, time.time())
+        self._put([event])
+        await self._journal.written()
+
+    def _put(self, events: list[Event]) -> None:
+        urgent = False
+        for event in events:
+            urgent |= self._add(event)
+        self._journal.wake(self, urgent=urgent)
+
+    def _add(self, event: Event) -> bool:
+        """Add an event to what waits, and tell whether readers are waiting for it."""
+        self._journal.pending += 1
+        who = getattr(event, "participant", None) or ""
+        if not isinstance(event, (TextDelta, ThoughtDelta)):
+            self._growing.pop(who, None)
+            self._spoken.discard(who)
+            self._pending.append(event)
+            return True
+        growing = self._growing.get(who)
+        if growing is not None and type(growing.first) is type(event):
+            growing.texts.append(event.text)
+            return False
+        self._growing[who] = growing = Growing(event, [event.text])
+        self._pending.append(growing)
+        first = who not in self._spoken
+        self._spoken.add(who)
+        return first
+
+    def take(self) -> Entry:
+        """Number what waits, and hand it over."""
+        now, first = time.time(), self._seq + 1
+        bodies = [self._numbered(item, now) for item in self._pending]
+        entry = Entry(
+            self.claim.run,
+            self.claim.epoch,
+            self.claim.tenant,
+            self.claim.discussion,
+            first,
+            bodies,
+            self._messages,
+            self._ending,
+        )
+        self._pending, self._messages, self._ending = [], [], None
+        self._growing.clear()
+        return entry
+
+    def _numbered(self, item: "Event | Growing", now: float) -> str:
+        self._seq += 1
+        stamp = {"run": self.claim.run, "seq": self._seq, "at": now}
+        if isinstance(item, Growing):
+            return encode(replace(item.first, text="".join(item.texts), **stamp)).decode()
+        return encode(replace(item, **stamp)).decode()
+
+
+class Journal:
+    def __init__(self, events: Events, feeds: Feeds, fenced: Callable[[frozenset[str]], None]) -> None:
+        """`fenced` is told of runs that another worker has taken over."""
+        self.pending = 0
+        self._events = events
+        self._feeds = feeds
+        self._fenced = fenced
+        self._waiting: dict[RunJournal, None] = {}
+        self._something = asyncio.Event()
+        self._urgent = asyncio.Event()
+        self._written: asyncio.Future[Written] | None = None
+
+    def open(self, claim: Claim) -> RunJournal:
+        return RunJournal(self, claim)
+
+    def wake(self, run: RunJournal, *, urgent: bool) -> None:
+        self._waiting[run] = None
+        self._something.set()
+        if urgent:
+            self._urgent.set()
+
+    async def written(self) -> Written:
+        """Wait until all that was added until now is safe."""
+        if self._written is None:
+            self._written = asyncio.get_running_loop().create_future()
+        self._something.set()
+        self._urgent.set()
+        return await asyncio.shield(self._written)
+
+    async def write_for_ever(self) -> None:
+        gap = GAP_SECONDS
+        while True:
+            await self._something.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._urgent.wait(), gap)
+            started = time.perf_counter()
+            await self._write()
+            took = time.perf_counter() - started
+            metrics.WRITING.observe(took)
+            gap = max(GAP_SECONDS, 2 * took)
+
+    async def _write(self) -> None:
+        self._something.clear()
+        self._urgent.clear()
+        waiting, self._waiting = self._waiting, {}
+        waiter, self._written = self._written, None
+        entries = [run.take() for run in waiting]
+        self.pending = 0
+        written = await self._written_in_the_end(entries) if entries else Written(frozenset(), {})
+        for entry in entries:
+            if entry.run not in written.stale:
+                metrics.WRITTEN.inc(len(entry.bodies))
+                self._feeds.publish(entry.run, entry.first, entry.bodies)
+        if written.stale:
+            self._fenced(written.stale)
+        if waiter is not None and not written.stale:
+            waiter.set_result(written)
+
+    async def _written_in_the_end(self, entries: list[Entry]) -> Written:
+        wait = FIRST_WAIT
+        while True:
+            try:
+                return await self._events.write(entries)
+            except StoreUnavailable as error:
+                log.warning("events wait for the database", extra={"reason": str(error), "seconds": wait})
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)

@@ -1,0 +1,172 @@
+"""Knowledge: what a model finds worth keeping in a discussion, and what recurs in a project."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from moot.context.material import findings, transcript
+from moot.context.prompt import written
+from moot.engine.insight_search import InsightSearch
+from moot.engine.speaker import Speaker
+from moot.engine.structured import structured
+from moot.model.chunks import Usage
+from moot.model.discussions import Discussion
+from moot.model.errors import Conflict, MootError, UsageError
+from moot.model.ids import new_id
+from moot.model.knowledge import Consolidation, Export, Findings, FoundInsight, Insight
+from moot.model.requests import ModelRequest, user
+from moot.providers.embeddings import Embedder
+from moot.providers.registry import Resolved
+from moot.store.consolidations import Consolidations
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from moot.store.insights import Insights
+from moot.store.projects import Projects
+from moot.store.vectors import Vectors
+
+ROOM = 200_000  # characters that a model is given to read, at most
+DISCUSSIONS = 100  # the newest of a project that are looked over
+INSIGHTS = 400
+
+Chains = Callable[[str, str], Awaitable[Sequence[Resolved]]]
+
+
+class Exported(Struct, frozen=True, kw_only=True):
+    """What was found in a discussion, by which model, and what that took."""
+
+    discussion: str
+    summary: str
+    usefulness: float
+    insights: tuple[Insight, ...]
+    model: str
+    usage: Usage
+    cost: float | None
+
+
+class Consolidated(Struct, frozen=True, kw_only=True):
+    consolidation: Consolidation
+    usage: Usage
+    cost: float | None
+
+
+class Patterns(Struct, frozen=True, kw_only=True):
+    """`completed` is the consolidation that counts, `newest` the last attempt, whatever became of it."""
+
+    completed: Consolidation | None
+    newest: Consolidation | None
+
+
+class Knowledge:
+    """`chains` finds who is asked for a tenant's model."""
+
+    def __init__(
+        self, database: Database, chains: Chains, speaker: Speaker, embedder: Embedder | None = None
+    ) -> None:
+        self._discussions = Discussions(database)
+        self._projects = Projects(database)
+        self._insights = Insights(database)
+        self._consolidations = Consolidations(database)
+        self._search = InsightSearch(self._insights, Vectors(database), embedder)
+        self._chains = chains
+        self._speaker = speaker
+
+    async def export(self, tenant: str, id: str, model: str | None = None) -> Exported:
+        """Let a model write down what a discussion came to; an earlier export is replaced."""
+        discussion = await self._discussions.get(tenant, id)
+        messages = await self._discussions.messages(id, hidden=False)
+        chain = await self._chains(tenant, model or _model_of(discussion))
+        material = transcript(messages, await asyncio.to_thread(_room, chain))
+        if not material.sources:
+            raise Conflict("Nothing was said in this discussion yet: there is nothing to export.")
+        answer = await structured(self._speaker, chain, _request("export", material.text), Export)
+        export = answer.value
+        found = _insights(export.insights, material.sources)
+        kept = await self._insights.keep_export(tenant, id, export.summary, export.usefulness, found)
+        return Exported(
+            discussion=id,
+            summary=export.summary,
+            usefulness=export.usefulness,
+            insights=kept,
+            model=answer.model,
+            usage=answer.usage,
+            cost=answer.cost,
+        )
+
+    async def consolidate(self, tenant: str, project: str, model: str | None = None) -> Consolidated:
+        """Let a model look for patterns in a project; they count once it is through."""
+        await self._projects.get(tenant, project)
+        discussions = (await self._discussions.page(tenant, project=project, limit=DISCUSSIONS)).discussions
+        insights = (await self._insights.of_project(tenant, project, limit=INSIGHTS)).insights
+        if not insights and not any(one.summary for one in discussions):
+            raise Conflict("Nothing is known of this project yet: export one of its discussions first.")
+        if model is None and not discussions:
+            raise UsageError("model: this project has no discussion to take a model from: name one.")
+        chain = await self._chains(tenant, model or _model_of(discussions[0]))
+        started = await self._consolidations.start(tenant, project, chain[0].name)
+        try:
+            material = findings(discussions, insights, await asyncio.to_thread(_room, chain))
+            answer = await structured(self._speaker, chain, _request("consolidate", material), Findings)
+        except MootError as error:
+            await self._consolidations.fail(tenant, started, str(error))
+            raise
+        done = await self._consolidations.complete(tenant, started, answer.model, answer.value.patterns)
+        return Consolidated(consolidation=done, usage=answer.usage, cost=answer.cost)
+
+    async def patterns(self, tenant: str, project: str) -> Patterns:
+        await self._projects.get(tenant, project)
+        return Patterns(
+            completed=await self._consolidations.newest_completed(tenant, project),
+            newest=await self._consolidations.newest(tenant, project),
+        )
+
+    async def search(self, tenant: str, project: str, q: str, limit: int) -> tuple[Insight, ...]:
+        """Find insights of a project, the best first."""
+        await self._projects.get(tenant, project)
+        return await self._search.find(tenant, project, q, limit)
+
+
+def _model_of(discussion: Discussion) -> str:
+    return discussion.model or discussion.participants[0].model
+
+
+def _room(chain: Sequence[Resolved]) -> int:
+    """Say how much may be read: a character a token of the smallest window, which is safe in any script."""
+    windows = [one.provider.profile(one.model).context for one in chain]
+    return min([ROOM, *(window for window in windows if window is not None)])
+
+
+def _request(prompt: str, material: str) -> ModelRequest:
+    return ModelRequest(model="", system=written(prompt), messages=(user(material),))
+
+
+def _insights(found: Sequence[FoundInsight], sources: Mapping[str, str]) -> list[Insight]:
+    """Give ids to what was found, and put ids in the place of labels and places; what does not exist is dropped."""
+    ids = [new_id("insight") for _ in found]
+    now = time.time()
+    return [
+        Insight(
+            id=ids[place],
+            discussion="",
+            project=None,
+            kind=one.kind,
+            title=one.title,
+            detail=one.detail,
+            category=one.category,
+            suggestion=one.suggestion,
+            severity=one.severity,
+            paired=_paired(one.paired, place, ids),
+            messages=tuple(dict.fromkeys(sources[label] for label in _labels(one) if label in sources)),
+            created_at=now,
+        )
+        for place, one in enumerate(found)
+    ]
+
+
+def _paired(other: int | None, place: int, ids: Sequence[str]) -> str | None:
+    return ids[other] if other is not None and 0 <= other < len(ids) and other != place else None
+
+
+def _labels(one: FoundInsight) -> list[str]:
+    return [label.strip(" []").lower() for label in one.messages]

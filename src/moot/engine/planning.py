@@ -1,0 +1,60 @@
+"""From a discussion as it is set up now to the plan of a run, which nothing changes any more."""
+
+from msgspec.structs import replace
+
+from moot.context.project import describe
+from moot.model.discussions import Discussion
+from moot.model.errors import NotFound, UsageError
+from moot.model.plans import Plan
+from moot.store.personas import Personas
+from moot.store.projects import Projects
+
+
+class Planning:
+    def __init__(self, personas: Personas, projects: Projects) -> None:
+        self._personas = personas
+        self._projects = projects
+
+    async def plan(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> Plan:
+        """Look up what the participants are to know. What was deleted since is left out."""
+        if to is not None:
+            _check_addressees(discussion, to)
+        participants = discussion.participants
+        if discussion.model is not None:
+            participants = tuple(replace(who, model=discussion.model) for who in participants)
+        return Plan(
+            mode=discussion.mode,
+            participants=participants,
+            personas=await self._prompts(tenant, discussion),
+            project=await self._project(tenant, discussion.project),
+            language=discussion.language,
+            rounds=discussion.rounds,
+            to=to,
+        )
+
+    async def _prompts(self, tenant: str, discussion: Discussion) -> dict[str, str]:
+        """Find the prompt of the part that each participant plays: its own, or the discussion's."""
+        parts = {who.id: who.persona or discussion.persona for who in discussion.participants}
+        prompts = {id: await self._prompt(tenant, id) for id in set(parts.values()) if id is not None}
+        return {who: prompts[part] for who, part in parts.items() if part is not None and prompts[part]}
+
+    async def _prompt(self, tenant: str, persona: str) -> str:
+        try:
+            return (await self._personas.get(tenant, persona)).system_prompt
+        except NotFound:
+            return ""
+
+    async def _project(self, tenant: str, project: str | None) -> str:
+        if project is None:
+            return ""
+        try:
+            return describe(await self._projects.context(tenant, project))
+        except NotFound:
+            return ""
+
+
+def _check_addressees(discussion: Discussion, to: tuple[str, ...]) -> None:
+    known = [who.id for who in discussion.participants]
+    strangers = [name for name in to if name not in known]
+    if strangers or not to:
+        raise UsageError(f"to: name some of {', '.join(known)}, or leave it out to speak to all.")

@@ -1,0 +1,76 @@
+"""Who is to sit at a table: from what somebody asked for to participants with names and ids of their own."""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from moot.model.errors import MissingKey, Unavailable, UsageError
+from moot.model.participants import Participant, default_names, participant_id
+from moot.model.requests import Effort
+from moot.providers.registry import Registry
+from moot.store.personas import Personas
+
+Name = Annotated[str, Meta(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$")]
+
+
+class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A seat that somebody asks for: a model, and perhaps a persona, a name and how it is to be asked."""
+
+    model: Annotated[str, Meta(min_length=3, max_length=200)]
+    persona: Annotated[str, Meta(max_length=60)] | None = None
+    name: Name | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    thinking: Effort | None = None
+
+
+class Seating:
+    def __init__(self, registry: Registry, personas: Personas) -> None:
+        self._registry = registry
+        self._personas = personas
+
+    async def seat(self, tenant: str, wanted: Sequence[str | Wanted]) -> tuple[Participant, ...]:
+        """Give everybody a seat. A persona names who plays it; others are Alpha, Beta and so on."""
+        seats: dict[str, Participant] = {}
+        for place, want in enumerate(wanted):
+            one = Wanted(model=want) if isinstance(want, str) else want
+            self.check(one.model, f"participants[{place}].model")
+            name = await self._name(tenant, one, {who.name for who in seats.values()})
+            if participant_id(name) in seats:
+                raise UsageError(f"participants[{place}].name: {name!r} is taken: choose another name.")
+            seats[participant_id(name)] = _seated(one, name)
+        return tuple(seats.values())
+
+    def check(self, model: str, field: str) -> None:
+        """Refuse a model that nobody offers; one that only lacks a key may get it before it is asked."""
+        try:
+            self._registry.resolve(model)
+        except (MissingKey, Unavailable):
+            pass
+        except UsageError as error:
+            raise UsageError(f"{field}: {error}") from error
+
+    async def _name(self, tenant: str, want: Wanted, taken: set[str]) -> str:
+        persona = await self._personas.get(tenant, want.persona) if want.persona else None
+        if want.name is not None:
+            return want.name
+        if persona is None:
+            return next(name for name in default_names() if name not in taken)
+        further = (f"{persona.name} {number}" for number in count(2))
+        return (
+            persona.name if persona.name not in taken else next(name for name in further if name not in taken)
+        )
+
+
+def _seated(want: Wanted, name: str) -> Participant:
+    return Participant(
+        id=participant_id(name),
+        name=name,
+        model=want.model,
+        persona=want.persona,
+        temperature=want.temperature,
+        max_tokens=want.max_tokens,
+        thinking=want.thinking,
+    )

@@ -1,0 +1,120 @@
+"""Answers with a shape: a model is asked for JSON of a type, and what it says is checked, whatever it promised."""
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from moot.context.prompt import written
+from moot.engine.speaker import Speaker
+from moot.model.chunks import Usage
+from moot.model.errors import ProviderError
+from moot.model.events import Event, Seat, TurnEnded
+from moot.model.faults import fault
+from moot.model.requests import ModelRequest, assistant, user
+from moot.providers.registry import Resolved
+from moot.streams.stop import Stop
+
+T = TypeVar("T", bound=Struct)
+
+# What the strict formats of some providers refuse. The prompt tells these limits, and the check holds them.
+LIMITS = frozenset(
+    {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "default", "title"}
+)
+
+
+class Shaped(Struct, Generic[T], frozen=True, kw_only=True):
+    """An answer of the type that was asked for, and what it took; cost is None where nobody knows."""
+
+    value: T
+    model: str
+    usage: Usage
+    cost: float | None
+
+
+async def structured(
+    speaker: Speaker, chain: Sequence[Resolved], request: ModelRequest, type_: type[T]
+) -> Shaped[T]:
+    """Ask for a value of a type, and once more with the reason if what came is none."""
+    ask = replace(request, system=_told(request.system, type_), json_schema=Raw(_encoded(strict(type_))))
+    first = await _spoken(speaker, chain, ask)
+    value = _understood(first, type_)
+    if isinstance(value, type_):
+        return Shaped(value=value, model=first.model, usage=first.usage, cost=first.cost)
+    reply = assistant(first.message.text), user(written("ask_again").format(reason=value))
+    second = await _spoken(speaker, chain, replace(ask, messages=(*ask.messages, *reply)))
+    value = _understood(second, type_)
+    if not isinstance(value, type_):
+        words = f"{second.model} was asked twice and did not answer in the form that is needed ({value}). Try again, or choose another model."
+        raise ProviderError(fault("bad_response", words))
+    cost = None if first.cost is None or second.cost is None else first.cost + second.cost
+    return Shaped(value=value, model=second.model, usage=first.usage + second.usage, cost=cost)
+
+
+def schema(type_: type[Struct]) -> dict[str, Any]:
+    """Write the JSON schema of a type, with everything that it refers to in its place."""
+    (top,), parts = msgspec.json.schema_components([type_], ref_template="{name}")
+    found: dict[str, Any] = _inlined(top, parts)
+    return found
+
+
+def strict(type_: type[Struct]) -> dict[str, Any]:
+    """Write the schema as providers enforce it: nothing optional, nothing else, and no limits."""
+    found: dict[str, Any] = _strict(schema(type_))
+    return found
+
+
+def _inlined(node: Any, parts: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_inlined(one, parts) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _inlined(parts[node["$ref"]], parts)
+    return {name: _inlined(value, parts) for name, value in node.items()}
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("type") == "object":
+        properties = {name: _strict(value) for name, value in node["properties"].items()}
+        closed = {"properties": properties, "required": list(properties), "additionalProperties": False}
+        return {name: value for name, value in node.items() if name not in LIMITS} | closed
+    if "enum" in node:
+        return {"type": "string", "enum": node["enum"]}
+    return {name: _strict(value) for name, value in node.items() if name not in LIMITS}
+
+
+def _told(system: str, type_: type[Struct]) -> str:
+    """Say what form is wanted in words too: not every model can be held to a schema."""
+    form = written("answer_in_json").replace("{schema}", _encoded(schema(type_)).decode())
+    return f"{system}\n\n{form}".strip()
+
+
+def _encoded(value: object) -> bytes:
+    return msgspec.json.encode(value)
+
+
+async def _spoken(speaker: Speaker, chain: Sequence[Resolved], request: ModelRequest) -> TurnEnded:
+    async def unheard(_: list[Event]) -> None:
+        """Nobody watches this being written."""
+
+    ended = await speaker.speak(Seat("structured"), chain, request, Stop(), unheard)
+    if ended.status != "completed":
+        raise ProviderError(ended.fault or fault("bad_response", f"{ended.model} gave no answer."))
+    return ended
+
+
+def _understood(ended: TurnEnded, type_: type[T]) -> T | str:
+    """Read the JSON object in an answer, whatever stands around it; words say what is wrong with it."""
+    text = ended.message.text
+    try:
+        return msgspec.json.decode(text[text.find("{") : text.rfind("}") + 1], type=type_)
+    except (msgspec.DecodeError, RecursionError) as error:
+        cut = " The answer was cut off at the token limit: write less." if ended.finish == "length" else ""
+        return f"{' '.join(str(error).split())}.{cut}"

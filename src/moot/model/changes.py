@@ -1,0 +1,23 @@
+"""What changes in somebody's discussions, told to whoever keeps a list of them in view."""
+
+from msgspec import Struct
+
+from moot.model.discussions import Discussion, Run
+
+
+class Activity(Struct, frozen=True, tag_field="type", tag="activity"):
+    """Everything that is going on now. It comes first, and whenever changes may have been missed."""
+
+    runs: tuple[Run, ...]
+
+
+class DiscussionChanged(Struct, frozen=True, tag_field="type", tag="discussion_changed"):
+    discussion: Discussion
+    runs: tuple[Run, ...]
+
+
+class DiscussionDeleted(Struct, frozen=True, tag_field="type", tag="discussion_deleted"):
+    id: str
+
+
+Change = Activity | DiscussionChanged | DiscussionDeleted

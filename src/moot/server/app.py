@@ -1,0 +1,65 @@
+"""The application: all routes, who may call them, and how errors are answered."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Litestar
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.types import ControllerRouterHandler
+
+from moot import __version__
+from moot.model.accounts import Caller
+from moot.server import meta_routes
+from moot.server.account_routes import AccountRoutes
+from moot.server.auth import Authentication, provide_caller
+from moot.server.discussion_routes import DiscussionRoutes
+from moot.server.key_routes import KeyRoutes
+from moot.server.limits import Limits, standard
+from moot.server.problems import HANDLERS
+from moot.server.run_routes import RunRoutes
+from moot.store.accounts import Accounts
+
+MAX_BODY = 1_000_000
+ROUTES: list[ControllerRouterHandler] = [
+    AccountRoutes,
+    KeyRoutes,
+    DiscussionRoutes,
+    RunRoutes,
+    meta_routes.healthz,
+    meta_routes.readyz,
+    meta_routes.metrics,
+    meta_routes.changes,
+]
+
+
+def create_app(
+    accounts: Accounts, limits: Limits, local: Caller | None, parts: Mapping[str, object]
+) -> Litestar:
+    """Build the application; handlers are given `parts` by name. A `local` caller needs no log-in."""
+    return Litestar(
+        route_handlers=ROUTES,
+        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in parts.items()}},
+        middleware=[Authentication(accounts, local)],
+        guards=[standard],
+        exception_handlers=HANDLERS,
+        state=State({"limits": limits}),
+        openapi_config=OpenAPIConfig(
+            title="Moot",
+            version=__version__,
+            path="/api",
+            render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        ),
+        request_max_body_size=MAX_BODY,
+        logging_config=None,
+        debug=False,
+    )
+
+
+def _given(part: object) -> Provide:
+    async def give() -> Any:
+        return part
+
+    return Provide(give, use_cache=True)

@@ -1,0 +1,73 @@
+"""Who is calling: every request must say so, unless its route is open to all. The caller lands in `scope["user"]`."""
+
+from typing import Any
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.datastructures import Cookie
+from litestar.di import Provide
+from litestar.middleware import ASGIMiddleware
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from moot.model.accounts import Caller
+from moot.model.errors import Refused
+from moot.store.accounts import SESSION_SECONDS, Accounts
+
+COOKIE = "moot_session"
+OPEN_TO_ALL = {"open_to_all": True}  # put as `opt` on a route, a router or a controller
+
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+class Authentication(ASGIMiddleware):
+    """With a `local` caller every request is theirs; else an API token or a session's cookie must come along."""
+
+    exclude_opt_key = "open_to_all"
+
+    def __init__(self, accounts: Accounts, local: Caller | None = None) -> None:
+        self._accounts = accounts
+        self._local = local
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        scope["user"] = self._local or await self._caller(ASGIConnection(scope))
+        await next_app(scope, receive, send)
+
+    async def _caller(self, connection: Connection) -> Caller:
+        """Find out by the token, if there is one: a wrong one is refused, whatever else came along."""
+        if (secret := _bearer(connection)) is not None:
+            if caller := await self._accounts.caller_of_token(secret):
+                return caller
+            raise Refused("This API token is not valid: make a new one with POST /api/tokens.", log_in=True)
+        if secret := connection.cookies.get(COOKIE):
+            if caller := await self._accounts.caller_of_session(secret):
+                return caller
+            raise Refused("This session is over: log in again with POST /api/login.", log_in=True)
+        raise Refused(
+            "Log in with POST /api/login, or send an API token as `Authorization: Bearer moot_…`.",
+            log_in=True,
+        )
+
+
+def _bearer(connection: Connection) -> str | None:
+    scheme, _, secret = connection.headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else None
+
+
+async def _caller_of_request(request: Request[Caller, Any, Any]) -> Caller:
+    return request.user
+
+
+provide_caller = Provide(_caller_of_request)
+
+
+def session_cookie(connection: Connection, secret: str | None) -> Cookie:
+    """Hand the browser its session, or take it away again."""
+    return Cookie(
+        key=COOKIE,
+        value=secret or "",
+        max_age=SESSION_SECONDS if secret else 0,
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=connection.scope["scheme"] == "https",
+    )

@@ -1,0 +1,74 @@
+"""What the discussion routes take in: shapes and limits, checked once."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from moot.engine.seating import Wanted
+from moot.model.discussions import DiscussionStatus, Message, Run
+from moot.model.errors import UsageError
+
+Words = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Title = Annotated[str, Meta(min_length=1, max_length=200)]
+Rounds = Annotated[int, Meta(ge=1, le=10)]
+Language = Annotated[str, Meta(min_length=2, max_length=8)]
+Id = Annotated[str, Meta(min_length=1, max_length=60)]
+Model = Annotated[str, Meta(min_length=3, max_length=200)]
+Table = Annotated[list[str | Wanted], Meta(min_length=1, max_length=24)]
+Mode = Literal["single", "parallel", "consensus"]
+
+
+class NewDiscussion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`participants` are models, or models with a persona, a name and settings."""
+
+    message: Words
+    participants: Table
+    title: Title | None = None
+    mode: Mode = "single"
+    rounds: Rounds = 2
+    persona: Id | None = None
+    project: Id | None = None
+    language: Language | None = None
+    model: Model | None = None
+
+
+class Changes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is left out stays as it is; null takes away what can be taken away."""
+
+    title: Title | UnsetType = UNSET
+    status: DiscussionStatus | UnsetType = UNSET
+    mode: Mode | UnsetType = UNSET
+    participants: Table | UnsetType = UNSET
+    rounds: Rounds | UnsetType = UNSET
+    persona: Id | UnsetType | None = UNSET
+    project: Id | UnsetType | None = UNSET
+    language: Language | UnsetType = UNSET
+    model: Model | UnsetType | None = UNSET
+
+
+class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`to` names participants by id; only they answer, and only they ever see it."""
+
+    message: Words
+    to: Annotated[tuple[Id, ...], Meta(max_length=24)] | None = None
+
+
+class GoOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    turns: Annotated[int, Meta(ge=1, le=50)] = 1
+
+
+class StopWish(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    participant: Id | None = None
+
+
+class RunStarted(Struct, frozen=True, kw_only=True):
+    message: Message | None
+    run: Run
+
+
+def said(words: str, field: str = "message") -> str:
+    """Refuse words that say nothing; drop what no database keeps."""
+    words = words.replace("\0", "")
+    if not words.strip():
+        raise UsageError(f"{field}: it is empty: write something.")
+    return words

@@ -1,0 +1,75 @@
+"""Knowledge over HTTP: exporting discussions, consolidating projects, and reading what was found."""
+
+from typing import Annotated
+
+from litestar import Controller, get, post
+from litestar.params import Parameter
+from msgspec import Struct
+
+from moot.engine.knowledge import Consolidated, Exported, Knowledge, Patterns
+from moot.model.accounts import Caller
+from moot.model.knowledge import InsightPage
+from moot.model.texts import ModelName
+from moot.server.limits import model_calls
+from moot.server.paging import Cursor, Limit
+from moot.store.insights import Insights
+from moot.store.projects import Projects
+
+
+class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`model` is who reads; left out, it is that of the discussion, or of the project's newest one."""
+
+    model: ModelName | None = None
+
+
+class KnowledgeRoutes(Controller):
+    path = "/api"
+    tags = ("knowledge",)
+
+    @post(
+        "/discussions/{id:str}/export",
+        status_code=200,
+        guards=[model_calls],
+        summary="Let a model write down what a discussion came to",
+    )
+    async def export(self, id: str, data: Asked | None, caller: Caller, knowledge: Knowledge) -> Exported:
+        """Answer when the model has: a summary, how useful it is, and insights. An earlier export is replaced."""
+        return await knowledge.export(caller.tenant, id, data.model if data else None)
+
+    @get("/discussions/{id:str}/insights", summary="List what was found in a discussion")
+    async def of_discussion(self, id: str, caller: Caller, insights: Insights) -> InsightPage:
+        return InsightPage(await insights.of_discussion(caller.tenant, id), next=None)
+
+    @post(
+        "/projects/{id:str}/consolidate",
+        status_code=200,
+        guards=[model_calls],
+        summary="Let a model look for patterns in a project",
+    )
+    async def consolidate(
+        self, id: str, data: Asked | None, caller: Caller, knowledge: Knowledge
+    ) -> Consolidated:
+        """Answer when the model has; from then on participants are told of the patterns."""
+        return await knowledge.consolidate(caller.tenant, id, data.model if data else None)
+
+    @get("/projects/{id:str}/patterns", summary="Read the newest completed consolidation")
+    async def patterns(self, id: str, caller: Caller, knowledge: Knowledge) -> Patterns:
+        return await knowledge.patterns(caller.tenant, id)
+
+    @get("/projects/{id:str}/insights", summary="List a project's insights, or search them")
+    async def of_project(
+        self,
+        id: str,
+        caller: Caller,
+        knowledge: Knowledge,
+        projects: Projects,
+        insights: Insights,
+        cursor: Cursor = None,
+        limit: Limit = 50,
+        q: Annotated[str, Parameter(max_length=500)] = "",
+    ) -> InsightPage:
+        """Newest first, a page at a time; with `q` the best first, and as many as `limit` says."""
+        if q.strip():
+            return InsightPage(await knowledge.search(caller.tenant, id, q, limit), next=None)
+        await projects.get(caller.tenant, id)
+        return await insights.of_project(caller.tenant, id, cursor=cursor, limit=limit)

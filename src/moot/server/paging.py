@@ -1,0 +1,8 @@
+"""How lists are asked for: a page at a time, newest first, from where the last page ended."""
+
+from typing import Annotated
+
+from litestar.params import Parameter
+
+Limit = Annotated[int, Parameter(ge=1, le=100)]
+Cursor = Annotated[str | None, Parameter(max_length=100, pattern=r"^[A-Za-z0-9_]+$")]

@@ -1,0 +1,64 @@
+"""Projects and their posts over HTTP."""
+
+from litestar import Controller, delete, get, patch, post
+
+from moot.model.accounts import Caller
+from moot.model.projects import (
+    Post,
+    PostChange,
+    PostDraft,
+    PostPage,
+    Project,
+    ProjectChange,
+    ProjectDraft,
+    ProjectPage,
+)
+from moot.server.paging import Cursor, Limit
+from moot.store.projects import Projects
+
+
+class ProjectRoutes(Controller):
+    path = "/api/projects"
+    tags = ("projects",)
+
+    @get(summary="List projects, newest first")
+    async def list(
+        self, caller: Caller, projects: Projects, cursor: Cursor = None, limit: Limit = 50
+    ) -> ProjectPage:
+        return await projects.page(caller.tenant, cursor=cursor, limit=limit)
+
+    @post(summary="Make a project")
+    async def create(self, data: ProjectDraft, caller: Caller, projects: Projects) -> Project:
+        return await projects.create(caller.tenant, data)
+
+    @get("/{id:str}", summary="Read a project")
+    async def read(self, id: str, caller: Caller, projects: Projects) -> Project:
+        return await projects.get(caller.tenant, id)
+
+    @patch("/{id:str}", summary="Change a project; what is left out stays as it is")
+    async def change(self, id: str, data: ProjectChange, caller: Caller, projects: Projects) -> Project:
+        return await projects.change(caller.tenant, id, data)
+
+    @delete("/{id:str}", summary="Delete a project with its posts and patterns; its discussions stay")
+    async def drop(self, id: str, caller: Caller, projects: Projects) -> None:
+        await projects.delete(caller.tenant, id)
+
+    @get("/{id:str}/posts", summary="List a project's posts and drafts, newest first")
+    async def posts(
+        self, id: str, caller: Caller, projects: Projects, cursor: Cursor = None, limit: Limit = 50
+    ) -> PostPage:
+        return await projects.posts(caller.tenant, id, cursor=cursor, limit=limit)
+
+    @post("/{id:str}/posts", summary="Write a post; once published, it is told to those who discuss")
+    async def write(self, id: str, data: PostDraft, caller: Caller, projects: Projects) -> Post:
+        return await projects.add_post(caller.tenant, id, data)
+
+    @patch("/{id:str}/posts/{post_id:str}", summary="Change, publish or take back a post")
+    async def rewrite(
+        self, id: str, post_id: str, data: PostChange, caller: Caller, projects: Projects
+    ) -> Post:
+        return await projects.change_post(caller.tenant, id, post_id, data)
+
+    @delete("/{id:str}/posts/{post_id:str}", summary="Delete a post")
+    async def unwrite(self, id: str, post_id: str, caller: Caller, projects: Projects) -> None:
+        await projects.delete_post(caller.tenant, id, post_id)

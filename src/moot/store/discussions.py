@@ -1,0 +1,174 @@
+"""Discussions and their messages: pages of them, newest first, at the same cost however many there are."""
+
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import RowMapping, Select, delete, exists, insert, or_, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from moot.model.discussions import LIVE, Discussion, DiscussionStatus, Message, Run
+from moot.model.errors import NotFound, UsageError
+from moot.store.database import Database
+from moot.store.schema import discussion, message, run
+from moot.store.search import matching
+
+FIELDS = [discussion.c[name] for name in Discussion.__struct_fields__]
+MESSAGE_FIELDS = [message.c[name] for name in Message.__struct_fields__]
+RUN_FIELDS = [run.c[name] for name in Run.__struct_fields__]
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Some discussions, and the cursor of the next page, if there is one."""
+
+    discussions: tuple[Discussion, ...]
+    next: str | None
+
+
+class Discussions:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, tenant: str, id: str) -> Discussion:
+        query = select(*FIELDS).where(discussion.c.id == id, discussion.c.tenant == tenant)
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).mappings().first()
+        if row is None:
+            raise NotFound(f"There is no discussion {id!r}.")
+        return _discussion(row)
+
+    async def page(
+        self,
+        tenant: str,
+        *,
+        cursor: str | None = None,
+        limit: int = 50,
+        status: DiscussionStatus | None = None,
+        project: str | None = None,
+        q: str | None = None,
+    ) -> Page:
+        query = select(*FIELDS).where(discussion.c.tenant == tenant)
+        if status is not None:
+            query = query.where(discussion.c.status == status)
+        if project is not None:
+            query = query.where(discussion.c.project == project)
+        if q:
+            query = query.where(self._found(q))
+        newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc()).limit(limit + 1)
+        async with self._database.read() as connection:
+            rows = (await connection.execute(_from(newest, cursor))).mappings().all()
+        found = tuple(_discussion(row) for row in rows)
+        return Page(found[:limit], _cursor(found[limit - 1]) if len(found) > limit else None)
+
+    def _found(self, q: str) -> Any:
+        said = select(message.c.discussion).where(
+            message.c.hidden.is_(False), matching(self._database, message, q)
+        )
+        return or_(matching(self._database, discussion, q), discussion.c.id.in_(said))
+
+    async def change(self, tenant: str, id: str, changes: Mapping[str, Any]) -> Discussion:
+        query = (
+            update(discussion)
+            .where(discussion.c.id == id, discussion.c.tenant == tenant)
+            .values(**changes, updated_at=time.time())
+            .returning(*FIELDS)
+        )
+        async with self._database.write() as connection:
+            row = (await connection.execute(query)).mappings().first()
+            if row is None:
+                raise NotFound(f"There is no discussion {id!r}.")
+            await tell_change(self._database, connection, tenant, id)
+        return _discussion(row)
+
+    async def delete(self, tenant: str, id: str) -> None:
+        """Delete a discussion with all that hangs on it; it must have no live run."""
+        query = delete(discussion).where(discussion.c.id == id, discussion.c.tenant == tenant)
+        async with self._database.write() as connection:
+            if not (await connection.execute(query)).rowcount:
+                raise NotFound(f"There is no discussion {id!r}.")
+            await tell_change(self._database, connection, tenant, id)
+
+    async def messages(
+        self, id: str, *, before: int | None = None, limit: int | None = None, hidden: bool = True
+    ) -> tuple[Message, ...]:
+        """Return the newest messages, or the newest before a number, in the order in which they were said."""
+        query = select(*MESSAGE_FIELDS).where(message.c.discussion == id)
+        if before is not None:
+            query = query.where(message.c.number < before)
+        if not hidden:
+            query = query.where(message.c.hidden.is_(False))
+        query = query.order_by(message.c.number.desc()).limit(limit)
+        async with self._database.read() as connection:
+            rows = (await connection.execute(query)).mappings().all()
+        return tuple(_message(row) for row in reversed(rows))
+
+    async def message(self, discussion_id: str, id: str) -> Message:
+        query = select(*MESSAGE_FIELDS).where(message.c.id == id, message.c.discussion == discussion_id)
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).mappings().first()
+        if row is None:
+            raise NotFound(f"There is no turn {id!r} in this discussion.")
+        return _message(row)
+
+    async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
+        query = select(*RUN_FIELDS).where(run.c.tenant == tenant, run.c.status.in_(LIVE)).order_by(run.c.id)
+        if discussion_id is not None:
+            query = query.where(run.c.discussion == discussion_id)
+        async with self._database.read() as connection:
+            return tuple(_run(row) for row in (await connection.execute(query)).mappings())
+
+    async def exist(self, tenant: str, id: str) -> bool:
+        query = select(exists().where(discussion.c.id == id, discussion.c.tenant == tenant))
+        async with self._database.read() as connection:
+            return bool((await connection.execute(query)).scalar())
+
+
+async def add_discussion(connection: AsyncConnection, tenant: str, account: str, new: Discussion) -> None:
+    values = msgspec.structs.asdict(new)
+    await connection.execute(insert(discussion).values(**values, tenant=tenant, account=account))
+
+
+async def add_message(connection: AsyncConnection, tenant: str, new: Message) -> int:
+    """Insert a message and return its number."""
+    query = insert(message).values(**message_values(tenant, new)).returning(message.c.number)
+    return int((await connection.execute(query)).scalar_one())
+
+
+def message_values(tenant: str, new: Message) -> dict[str, Any]:
+    values = msgspec.structs.asdict(new)
+    del values["number"]  # the database counts
+    return {**values, "tenant": tenant}
+
+
+async def tell_change(database: Database, connection: AsyncConnection, tenant: str, id: str) -> None:
+    await database.tell(connection, "moot_changes", f"{tenant} {id}")
+
+
+def _discussion(row: RowMapping) -> Discussion:
+    return Discussion(**row)
+
+
+def _message(row: RowMapping) -> Message:
+    return Message(**row)
+
+
+def _run(row: RowMapping) -> Run:
+    return Run(**row)
+
+
+def _from(query: Select[Any], cursor: str | None) -> Select[Any]:
+    if cursor is None:
+        return query
+    try:
+        updated_at, id = msgspec.json.decode(urlsafe_b64decode(cursor), type=tuple[float, str])
+    except (ValueError, msgspec.MsgspecError):
+        raise UsageError(
+            "cursor is not one that this server gave: leave it out to start from the newest."
+        ) from None
+    return query.where(tuple_(discussion.c.updated_at, discussion.c.id) < tuple_(updated_at, id))
+
+
+def _cursor(last: Discussion) -> str:
+    return urlsafe_b64encode(msgspec.json.encode((last.updated_at, last.id))).decode()

@@ -1,0 +1,93 @@
+"""Insights: kept with the discussion that they come from, found by their words."""
+
+import time
+from collections.abc import Sequence
+
+from msgspec.structs import asdict, replace
+from sqlalchemy import RowMapping, delete, insert, select, update
+
+from moot.model.errors import NotFound, UsageError
+from moot.model.knowledge import Insight, InsightPage
+from moot.store.database import Database
+from moot.store.discussions import tell_change
+from moot.store.schema import discussion, insight
+from moot.store.search import matching, relevance
+
+FIELDS = [insight.c[name] for name in Insight.__struct_fields__]
+CANDIDATES = 200  # of a search, the best by their words
+LONGEST_NUMBER = 18  # digits that surely fit a column
+
+
+class Insights:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def keep_export(
+        self, tenant: str, of: str, summary: str, usefulness: float, found: Sequence[Insight]
+    ) -> tuple[Insight, ...]:
+        """Put what was found in a discussion in the place of what was found before, all at once."""
+        exported = {"summary": summary, "usefulness": usefulness, "exported_at": time.time()}
+        mine = update(discussion).where(discussion.c.id == of, discussion.c.tenant == tenant)
+        async with self._database.write() as connection:
+            # The discussion first: whoever exports it at the same time waits for this row.
+            row = (await connection.execute(mine.values(**exported).returning(discussion.c.project))).first()
+            if row is None:
+                raise _missing(of)
+            await connection.execute(delete(insight).where(insight.c.discussion == of))
+            kept = tuple(replace(one, discussion=of, project=row.project) for one in found)
+            for one in kept:
+                await connection.execute(insert(insight).values(**asdict(one), tenant=tenant))
+            await tell_change(self._database, connection, tenant, of)
+        return kept
+
+    async def of_discussion(self, tenant: str, id: str) -> tuple[Insight, ...]:
+        """Return the insights of a discussion, in the order in which they were written."""
+        known = select(discussion.c.id).where(discussion.c.id == id, discussion.c.tenant == tenant)
+        query = select(*FIELDS).where(insight.c.discussion == id).order_by(insight.c.number)
+        async with self._database.read() as connection:
+            if (await connection.execute(known)).first() is None:
+                raise _missing(id)
+            return tuple(Insight(**row) for row in (await connection.execute(query)).mappings())
+
+    async def of_project(
+        self, tenant: str, id: str, *, cursor: str | None = None, limit: int = 50
+    ) -> InsightPage:
+        """List the insights of a project, newest first."""
+        query = select(insight.c.number, *FIELDS).where(insight.c.project == id, insight.c.tenant == tenant)
+        if cursor is not None:
+            query = query.where(insight.c.number < _number(cursor))
+        async with self._database.read() as connection:
+            rows = await connection.execute(query.order_by(insight.c.number.desc()).limit(limit + 1))
+        found = rows.mappings().all()
+        more = str(found[limit - 1]["number"]) if len(found) > limit else None
+        return InsightPage(tuple(_insight(row) for row in found[:limit]), more)
+
+    async def by_words(self, tenant: str, project: str, q: str) -> dict[str, float]:
+        """Score the insights of a project that have all the words, the best first."""
+        score = relevance(self._database, insight, q).label("score")
+        mine = (insight.c.project == project, insight.c.tenant == tenant)
+        query = select(insight.c.id, score).where(*mine, matching(self._database, insight, q))
+        best = query.order_by(score.desc(), insight.c.number.desc()).limit(CANDIDATES)
+        async with self._database.read() as connection:
+            return {row.id: row.score for row in await connection.execute(best)}
+
+    async def by_ids(self, tenant: str, ids: Sequence[str]) -> tuple[Insight, ...]:
+        """Return insights in the order of their ids here; those that are gone are left out."""
+        query = select(*FIELDS).where(insight.c.id.in_(ids), insight.c.tenant == tenant)
+        async with self._database.read() as connection:
+            found = {row["id"]: Insight(**row) for row in (await connection.execute(query)).mappings()}
+        return tuple(found[one] for one in ids if one in found)
+
+
+def _insight(row: RowMapping) -> Insight:
+    return Insight(**{name: row[name] for name in Insight.__struct_fields__})
+
+
+def _number(cursor: str) -> int:
+    if not cursor.isdecimal() or len(cursor) > LONGEST_NUMBER:
+        raise UsageError("cursor is not one that this server gave: leave it out to start from the newest.")
+    return int(cursor)
+
+
+def _missing(id: str) -> NotFound:
+    return NotFound(f"There is no discussion {id!r}.")

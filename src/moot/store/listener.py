@@ -1,0 +1,43 @@
+"""Hearing what other processes tell through Postgres. Signals may be lost while it is away: `missed` says so."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+import asyncpg
+
+from moot.store.database import Database
+
+TOPICS = ("moot_events", "moot_control", "moot_changes")
+ALIVE_SECONDS = 5.0
+AGAIN_SECONDS = 0.5
+
+log = logging.getLogger(__name__)
+
+
+async def listen(database: Database, missed: Callable[[], None]) -> None:
+    """Pass on what is told until cancelled; call `missed` each time the connection had to be made anew."""
+    while True:
+        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+            await _until_lost(database, missed)
+        log.warning("lost the connection that listens to Postgres; connecting again")
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _until_lost(database: Database, missed: Callable[[], None]) -> None:
+    connection = await asyncpg.connect(database.url, timeout=ALIVE_SECONDS)
+
+    def heard(_connection: object, _pid: int, topic: str, payload: str) -> None:
+        database.heard(topic, payload)
+
+    try:
+        for topic in TOPICS:
+            await connection.add_listener(topic, heard)
+        missed()
+        while True:
+            await asyncio.sleep(ALIVE_SECONDS)
+            await connection.execute("SELECT 1", timeout=ALIVE_SECONDS)
+    finally:
+        with contextlib.suppress(Exception):
+            await connection.close(timeout=1)

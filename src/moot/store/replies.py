@@ -1,0 +1,50 @@
+"""Replies that were given, by the key of the request: a request that comes twice is done once."""
+
+import hashlib
+import time
+from typing import Any, TypeVar
+
+import msgspec
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from moot.model.errors import Conflict
+from moot.store.schema import idempotency
+
+KEPT_SECONDS = 24 * 3600.0
+T = TypeVar("T")
+
+
+async def earlier_reply(
+    connection: AsyncConnection, tenant: str, key: str, request: object, type_: type[T]
+) -> T | None:
+    """Take the key for this request, or return the reply that it was given before.
+
+    Of two that come at once, the second waits here for the first one's transaction.
+    """
+    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+    now = time.time()
+    await connection.execute(delete(idempotency).where(idempotency.c.created_at < now - KEPT_SECONDS))
+    row = {"tenant": tenant, "key": key, "request": fingerprint(request), "reply": "", "created_at": now}
+    taken = await connection.execute(dialect.insert(idempotency).values(**row).on_conflict_do_nothing())
+    if taken.rowcount:
+        return None
+    query = select(idempotency.c.request, idempotency.c.reply).where(*_at(tenant, key))
+    kept = (await connection.execute(query)).one()
+    if kept.request != row["request"]:
+        raise Conflict("This Idempotency-Key was used for another request: use a new one.")
+    return msgspec.json.decode(kept.reply, type=type_)
+
+
+async def keep_reply(connection: AsyncConnection, tenant: str, key: str, reply: object) -> None:
+    kept = msgspec.json.encode(reply).decode()
+    await connection.execute(update(idempotency).where(*_at(tenant, key)).values(reply=kept))
+
+
+def fingerprint(request: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(request)).hexdigest()
+
+
+def _at(tenant: str, key: str) -> tuple[Any, Any]:
+    return idempotency.c.tenant == tenant, idempotency.c.key == key

@@ -1,0 +1,142 @@
+"""Runs: taken in with the message that starts them, claimed by a worker, stopped, and ended once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from moot.model.discussions import LIVE, Run
+from moot.model.errors import NotFound
+from moot.model.events import StageStarted
+from moot.model.plans import Plan
+from moot.store.database import Database
+from moot.store.discussions import RUN_FIELDS
+from moot.store.schema import run, run_event
+
+STAGES = '{"type":"stage_started"%'
+
+
+class Wishes(Struct, frozen=True):
+    """What is wished of a run: that it ends, and why; and which participants are to end."""
+
+    stop: str | None
+    stopped: tuple[str, ...]
+
+
+class Claim(Struct, frozen=True):
+    """A run as its new owner finds it. Whoever holds an older epoch writes no more."""
+
+    run: str
+    tenant: str
+    discussion: str
+    plan: Plan
+    epoch: int
+    seq: int
+    stages: frozenset[tuple[str, int]]
+
+
+class Runs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, tenant: str, id: str) -> Run:
+        query = select(*RUN_FIELDS).where(run.c.id == id, run.c.tenant == tenant)
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).mappings().first()
+        if row is None:
+            raise NotFound(f"There is no run {id!r}.")
+        return Run(**row)
+
+    async def plan(self, id: str) -> Plan:
+        async with self._database.read() as connection:
+            plan: Plan = (await connection.execute(select(run.c.plan).where(run.c.id == id))).scalar_one()
+        return plan
+
+    async def claim(self, id: str, worker: str) -> Claim | None:
+        """Become the owner of a run; None if it is over, or gone."""
+        claimed = (
+            update(run)
+            .where(run.c.id == id, run.c.status.in_(LIVE))
+            .values(epoch=run.c.epoch + 1, worker=worker, status="running")
+            .returning(run.c.tenant, run.c.discussion, run.c.plan, run.c.epoch)
+        )
+        last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
+        opened = select(run_event.c.body).where(run_event.c.run == id, run_event.c.body.like(STAGES))
+        async with self._database.write() as connection:
+            row = (await connection.execute(claimed)).first()
+            if row is None:
+                return None
+            seq = int((await connection.execute(last)).scalar_one())
+            bodies = (await connection.execute(opened)).scalars().all()
+        stages = [msgspec.json.decode(body, type=StageStarted) for body in bodies]
+        return Claim(id, row.tenant, row.discussion, row.plan, row.epoch, seq, frozenset((s.stage, s.round) for s in stages))
+
+    async def wishes(self, id: str) -> Wishes:
+        query = select(run.c.stop, run.c.stopped).where(run.c.id == id)
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).first()
+        return Wishes(row.stop, row.stopped or ()) if row else Wishes("stopped_by_user", ())
+
+    async def wish_stop(self, tenant: str, id: str, participant: str | None = None) -> Run:
+        """Note that a run, or one participant of it, is to end; a run that is over stays as it is."""
+        mine = (run.c.id == id, run.c.tenant == tenant)
+        query = select(*RUN_FIELDS, run.c.stopped, run.c.plan).where(*mine)
+        async with self._database.write() as connection:
+            if self._database.is_postgres:
+                query = query.with_for_update()
+            row = (await connection.execute(query)).mappings().first()
+            if row is None:
+                raise NotFound(f"There is no run {id!r}.")
+            found = Run(**{name: row[name] for name in Run.__struct_fields__})
+            if found.status not in LIVE:
+                return found
+            if participant is not None and participant not in [who.id for who in row["plan"].participants]:
+                raise NotFound(f"Nobody called {participant!r} takes part in this run.")
+            wish: dict[str, Any] = {"stop": "stopped_by_user"}
+            if participant is not None:
+                wish = {"stopped": tuple(dict.fromkeys([*(row["stopped"] or ()), participant]))}
+            await connection.execute(update(run).where(*mine).values(**wish))
+            await self._database.tell(connection, "moot_control", id)
+        return found
+
+    async def earlier_live(self, discussion: str, id: str) -> bool:
+        """Tell whether a run that was started before this one in the same discussion is still going on."""
+        query = select(run.c.id).where(run.c.discussion == discussion, run.c.id < id, run.c.status.in_(LIVE))
+        async with self._database.read() as connection:
+            return (await connection.execute(query.limit(1))).first() is not None
+
+    async def discussion_of(self, id: str) -> str | None:
+        async with self._database.read() as connection:
+            return (await connection.execute(select(run.c.discussion).where(run.c.id == id))).scalar()
+
+    async def left_by(self, worker: str) -> Sequence[str]:
+        """List the runs that a worker had when it was last seen."""
+        return await self._ids(run.c.worker == worker)
+
+    async def live_before(self, time: float) -> Sequence[str]:
+        return await self._ids(run.c.created_at < time)
+
+    async def _ids(self, condition: ColumnElement[bool]) -> Sequence[str]:
+        query = select(run.c.id).where(condition, run.c.status.in_(LIVE)).order_by(run.c.id)
+        async with self._database.read() as connection:
+            return (await connection.execute(query)).scalars().all()
+
+
+async def add_run(connection: AsyncConnection, tenant: str, new: Run, plan: Plan, worker: str) -> None:
+    values = msgspec.structs.asdict(new)
+    await connection.execute(insert(run).values(**values, tenant=tenant, plan=plan, worker=worker))
+
+
+async def interrupt(database: Database, connection: AsyncConnection, discussion: str) -> None:
+    """Let a discussion's runs end because something new was said."""
+    query = (
+        update(run)
+        .where(run.c.discussion == discussion, run.c.status.in_(LIVE), run.c.stop.is_(None))
+        .values(stop="follow_up_interrupt")
+        .returning(run.c.id)
+    )
+    for id in (await connection.execute(query)).scalars().all():
+        await database.tell(connection, "moot_control", id)

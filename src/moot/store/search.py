@@ -1,0 +1,79 @@
+"""Full-text search: every word must begin some word of the row. What was typed is only ever a parameter."""
+
+from functools import cache
+
+from sqlalchemy import (
+    ColumnElement,
+    Table,
+    TableClause,
+    bindparam,
+    column,
+    false,
+    func,
+    literal_column,
+    select,
+    table,
+    true,
+)
+from sqlalchemy.sql.functions import Function
+
+from moot.store.database import Database
+
+WORDS = 16  # of a search; what comes after them is left out
+LONGEST = 60  # characters of a word; a longer one is searched by how it begins
+
+# The same expressions as in the indexes, or Postgres does not use them.
+DOCUMENTS = {
+    "discussion": "to_tsvector('simple', discussion.title)",
+    "message": "to_tsvector('simple', left(message.content, 100000))",
+    "insight": "to_tsvector('simple', insight.title || ' ' || insight.detail || ' ' || coalesce(insight.suggestion, ''))",
+}
+
+
+def words(q: str) -> list[str]:
+    """Split what was typed into the words to look for; marks alone are no words."""
+    sayable = q.replace("\0", " ").encode("utf-8", "ignore").decode()
+    return [word[:LONGEST] for word in sayable.split() if any(map(str.isalnum, word[:LONGEST]))][:WORDS]
+
+
+def matching(database: Database, searched: Table, q: str) -> ColumnElement[bool]:
+    """Tell rows of a discussion, message or insight that have all the words; a blank search finds all rows."""
+    if not q.replace("\0", " ").strip():
+        return true()
+    if not words(q):
+        return false()
+    if database.is_postgres:
+        return _document(searched).bool_op("@@")(_tsquery(q))
+    index = _index(searched.name)
+    return searched.c.number.in_(select(index.c.rowid).where(_matches(index, q)))
+
+
+def relevance(database: Database, searched: Table, q: str) -> ColumnElement[float]:
+    """How well a row that matches does so: more is better, and only the order means anything."""
+    if database.is_postgres:
+        return func.ts_rank(_document(searched), _tsquery(q))
+    index = _index(searched.name)
+    rank = select(-func.bm25(literal_column(index.name)))
+    here = rank.where(_matches(index, q), index.c.rowid == searched.c.number)
+    return here.select_from(index).correlate(searched).scalar_subquery()
+
+
+def _document(searched: Table) -> ColumnElement[str]:
+    return literal_column(DOCUMENTS[searched.name])
+
+
+def _tsquery(q: str) -> Function[str]:
+    doubled = str.maketrans({"'": "''", "\\": "\\\\"})
+    wanted = " & ".join(f"'{word.translate(doubled)}':*" for word in words(q))
+    return func.to_tsquery(literal_column("'simple'"), bindparam(None, wanted))
+
+
+@cache
+def _index(searched: str) -> TableClause:
+    name = f"{searched}_search"
+    return table(name, column("rowid"), column(name))
+
+
+def _matches(index: TableClause, q: str) -> ColumnElement[bool]:
+    wanted = " ".join('"{}"*'.format(word.replace('"', '""')) for word in words(q))
+    return index.c[index.name].match(bindparam(None, wanted))

@@ -1,0 +1,105 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.context.views import VIEWS, View, blind, everything
+from moot.model.discussions import Message
+from tests.context.logs import Log, logs
+
+views = pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
+
+
+def seen(view: View, log: Log) -> list[Message]:
+    return view(log.said, log.who.id, log.run)
+
+
+@views
+@given(log=logs())
+def test_nobody_sees_what_is_meant_for_others(view: View, log: Log) -> None:
+    for message in seen(view, log):
+        mine = message.participant == log.who.id
+        assert mine or message.audience is None or log.who.id in message.audience
+
+
+@views
+@given(log=logs())
+def test_nobody_is_told_what_was_never_said(view: View, log: Log) -> None:
+    for message in seen(view, log):
+        assert message.role != "system"
+        assert message.status != "failed"
+        assert message.content.strip()
+
+
+@given(log=logs())
+def test_the_blind_do_not_see_each_other_s_words_of_this_run(log: Log) -> None:
+    for message in seen(blind, log):
+        if message.run == log.run:
+            assert message.role == "user" or message.participant == log.who.id
+
+
+@views
+@given(log=logs())
+def test_what_is_seen_was_said_once_and_in_that_order(view: View, log: Log) -> None:
+    numbers = [message.number for message in seen(view, log)]
+    assert numbers == sorted(set(numbers))
+    assert set(seen(view, log)) <= set(log.said)
+
+
+@given(log=logs())
+def test_what_is_not_seen_has_a_reason(log: Log) -> None:
+    for message in set(log.said) - set(seen(everything, log)):
+        mine = message.participant == log.who.id
+        for_others = not mine and message.audience is not None and log.who.id not in message.audience
+        empty = not message.content.strip()
+        assert for_others or empty or message.role == "system" or message.status == "failed"
+    for message in set(seen(everything, log)) - set(seen(blind, log)):
+        assert message.run == log.run
+        assert message.participant != log.who.id
+        assert message.role != "user"
+
+
+@views
+@given(log=logs(), upto=st.integers(0, 8))
+def test_what_is_said_later_does_not_change_what_was_seen(view: View, log: Log, upto: int) -> None:
+    then = view(log.said[:upto], log.who.id, log.run)
+    assert then == [message for message in seen(view, log) if message.number <= upto]
+
+
+def said(number: int, words: str, who: str | None = None, *, run: str = "now", **more: object) -> Message:
+    return Message(
+        id=str(number),
+        discussion="d",
+        number=number,
+        run=run,
+        role="assistant" if who else "user",
+        participant=who,
+        content=words,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+DISCUSSION = [
+    said(1, "Why?", run="before"),
+    said(2, "Because.", "alpha", run="before"),
+    said(3, "Just so.", "beta", run="before"),
+    said(4, "Only between us, Beta.", run="aside", audience=("beta",)),
+    said(5, "I see.", "beta", run="aside", audience=("beta",)),
+    said(6, "And now?"),
+    said(7, "", "alpha", status="failed"),
+    said(8, "Now th", "beta", status="stopped"),
+    said(9, "Then.", "alpha", round=1),
+]
+
+
+@pytest.mark.parametrize(
+    ("view", "who", "numbers"),
+    [
+        (everything, "alpha", [1, 2, 3, 6, 8, 9]),
+        (everything, "beta", [1, 2, 3, 4, 5, 6, 8, 9]),
+        (blind, "alpha", [1, 2, 3, 6, 9]),
+        (blind, "beta", [1, 2, 3, 4, 5, 6, 8]),
+        (blind, "gamma", [1, 2, 3, 6]),
+    ],
+)
+def test_a_discussion_as_it_is_seen_from_each_seat(view: View, who: str, numbers: list[int]) -> None:
+    assert [message.number for message in view(DISCUSSION, who, "now")] == numbers

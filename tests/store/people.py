@@ -1,0 +1,70 @@
+"""Two tenants with something in the database, for tests of what is stored and of who may see it."""
+
+import time
+
+from sqlalchemy import insert
+
+from moot.model.discussions import Discussion, Message
+from moot.model.ids import new_id
+from moot.model.participants import seat
+from moot.store.database import Database
+from moot.store.discussions import add_discussion, add_message
+from moot.store.schema import account, tenant
+
+ANNA = "tenant_anna"
+BERT = "tenant_bert"
+
+
+async def settle(database: Database) -> None:
+    """Make the two tenants, with an account of the same name in each."""
+    async with database.write() as connection:
+        for name in (ANNA, BERT):
+            await connection.execute(insert(tenant).values(id=name, name=name, created_at=0.0))
+            await connection.execute(insert(account).values(id=name, tenant=name, name=name, created_at=0.0))
+
+
+async def discuss(
+    database: Database,
+    owner: str = ANNA,
+    *said: str,
+    title: str = "A table",
+    project: str | None = None,
+    model: str = "scripted/echo",
+) -> Discussion:
+    """Store a discussion in which the person and Alpha take turns."""
+    now = time.time()
+    new = Discussion(
+        id=new_id("dis"),
+        title=title,
+        status="active",
+        mode="single",
+        participants=seat((model,)),
+        rounds=2,
+        persona=None,
+        project=project,
+        language="en",
+        model=None,
+        summary=None,
+        usefulness=None,
+        exported_at=None,
+        created_at=now,
+        updated_at=now,
+    )
+    async with database.write() as connection:
+        await add_discussion(connection, owner, owner, new)
+        for place, words in enumerate(said):
+            await add_message(connection, owner, _message(new.id, place, words))
+    return new
+
+
+def _message(discussion: str, place: int, words: str) -> Message:
+    answer = place % 2
+    return Message(
+        id=new_id("msg"),
+        discussion=discussion,
+        role="assistant" if answer else "user",
+        content=words,
+        participant="alpha" if answer else None,
+        name="Alpha" if answer else None,
+        created_at=time.time(),
+    )
