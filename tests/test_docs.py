@@ -1,5 +1,6 @@
 """Every example in the documentation is run, and says what the documentation says that it says."""
 
+import asyncio
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from moot.cli.settings import Settings
 from moot.providers.scripts import FAULTS, load
+from tests.serving import serving
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -62,6 +64,32 @@ def test_console_examples(block: Block, tmp_path: Path) -> None:
     for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = example.partition("\n")
         assert run(["bash", "-c", command], tmp_path) == expected
+
+
+@pytest.mark.parametrize("page", [page.name for page in PAGES if "```curl" in page.read_text()])
+async def test_examples_of_the_api(page: str, tmp_path: Path) -> None:
+    """The commands of a page are run in one shell, on one server; `…` stands for anything."""
+    async with serving(tmp_path / "served") as server:
+        script = ["set -o pipefail"]
+        wanted: list[str] = []
+        for block in blocks("curl"):
+            for example in (
+                re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:] if block.page == page else ()
+            ):
+                command, expected = _parted(example)
+                script += [f"echo '# {len(wanted)}'", command.replace("localhost:8642", server.url)]
+                wanted.append(expected)
+        output = await asyncio.to_thread(run, ["bash", "-c", "\n".join(script)], tmp_path)
+    said = re.split(r"^# \d+\n", output, flags=re.MULTILINE)[1:]
+    for expected, got in zip(wanted, said, strict=True):
+        assert re.fullmatch(re.escape(expected).replace("…", ".*"), got), (expected, got)
+
+
+def _parted(example: str) -> tuple[str, str]:
+    """Part a command, which goes on over indented lines, from what it says."""
+    lines = example.splitlines(keepends=True)
+    end = next((at for at, line in enumerate(lines[1:], 1) if not line.startswith("  ")), len(lines))
+    return "".join(lines[:end]).rstrip("\n"), "".join(lines[end:])
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=place)

@@ -1,36 +1,46 @@
 import asyncio
 from collections.abc import Sequence
 
-from moot.engine.inline import Lane, ask, run_status
+import pytest
+
+from moot.context.question import question
+from moot.engine.inline import run
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
+from moot.model.chunks import Text
 from moot.model.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
 from moot.model.participants import seat
-from moot.model.requests import ModelRequest, user
+from moot.model.plans import Plan
+from moot.model.requests import File, Message, assistant, user
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Resolved
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import BUILT_IN, Scripts
 from moot.streams.stop import Stop
+from tests.engine.tables import Recorded
 
-REQUEST = ModelRequest(model="", messages=(user("What is a moot?"),))
-
-
-def lanes(*names: str) -> list[Lane]:
-    provider = ScriptedProvider(Scripts(BUILT_IN))
-    return [
-        Lane(who, (Resolved(who.model, provider, name, KeyRing(())),))
-        for who, name in zip(seat(names), names, strict=True)
-    ]
+QUESTION = user("What is a moot?")
 
 
-async def run(*names: str, stop: Stop | None = None) -> list[Event]:
+async def play(
+    *names: str,
+    mode: str = "poll",
+    stop: Stop | None = None,
+    asked: Message = QUESTION,
+    provider: Recorded | None = None,
+) -> list[Event]:
+    """Put a question to scripts of these names, and return all that a reader is told."""
     events: list[Event] = []
+    provider = provider or Recorded({})
 
     def reader(more: Sequence[Event]) -> None:
         events.extend(more)
 
-    await ask(lanes(*names), REQUEST, RunLog(reader), Speaker(backoff=0.001), stop or Stop())
+    participants = seat(names)
+    chains = {who.id: (Resolved(who.model, provider, who.model, KeyRing(())),) for who in participants}
+    plan = Plan(mode=mode, participants=participants)
+    ended = await run(plan, asked, chains, RunLog(reader), Speaker(backoff=0.001), stop or Stop())
+    assert isinstance(events[0], RunStarted)
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == ended.status
     return events
 
 
@@ -38,10 +48,12 @@ def ends(events: list[Event]) -> dict[str, str]:
     return {event.participant: event.status for event in events if isinstance(event, TurnEnded)}
 
 
+def status(events: list[Event]) -> str:
+    return events[-1].status if isinstance(events[-1], RunEnded) else "not ended"
+
+
 async def test_all_speak_at_the_same_time_and_the_log_has_no_gaps() -> None:
-    events = await run("steady", "steady", "echo")
-    assert isinstance(events[0], RunStarted)
-    assert isinstance(events[-1], RunEnded)
+    events = await play("steady", "steady", "echo")
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     speakers = [event.participant for event in events if isinstance(event, TextDelta)]
     assert speakers[:6] != sorted(speakers[:6])  # interleaved
@@ -49,29 +61,60 @@ async def test_all_speak_at_the_same_time_and_the_log_has_no_gaps() -> None:
 
 
 async def test_one_failing_lane_never_hurts_another() -> None:
-    events = await run("unauthorized", "echo", "reset")
+    events = await play("unauthorized", "echo", "reset")
     assert ends(events) == {"alpha": "failed", "beta": "completed", "gamma": "partial"}
-    assert isinstance(events[-1], RunEnded)
-    assert events[-1].status == "completed"
+    assert status(events) == "completed"
 
 
 async def test_a_run_fails_only_when_all_failed() -> None:
-    events = await run("unauthorized", "forbidden")
-    assert isinstance(events[-1], RunEnded)
-    assert events[-1].status == "failed"
+    assert status(await play("unauthorized", "forbidden")) == "failed"
 
 
 async def test_a_stop_ends_all_and_keeps_what_came() -> None:
     stop = Stop()
     asyncio.get_running_loop().call_later(0.05, stop.request)
-    events = await run("steady", "silence", "echo", stop=stop)
+    events = await play("steady", "silence", "echo", stop=stop)
     assert ends(events) == {"alpha": "stopped", "beta": "stopped", "gamma": "completed"}
-    assert isinstance(events[-1], RunEnded)
-    assert events[-1].status == "stopped"
+    assert status(events) == "stopped"
+    (stopped,) = [e for e in events if isinstance(e, TurnEnded) and e.participant == "alpha"]
+    assert stopped.message.text == "".join(
+        event.text for event in events if isinstance(event, TextDelta) and event.participant == "alpha"
+    )
 
 
-def test_a_run_is_what_its_turns_are() -> None:
-    assert run_status(["completed", "failed"]) == "completed"
-    assert run_status(["completed", "stopped"]) == "stopped"
-    assert run_status(["interrupted", "completed"]) == "interrupted"
-    assert run_status(["failed", "partial"]) == "failed"
+async def test_every_turn_ends_once_and_after_all_it_said() -> None:
+    events = await play("steady", "flaky", "unauthorized", mode="consensus")
+    turns = [(e.round, e.participant) for e in events if isinstance(e, TurnEnded)]
+    assert turns == [(round_, who) for round_ in range(2) for who in ("alpha", "beta", "gamma")]
+    ended: set[tuple[int, str]] = set()
+    for event in events:
+        if isinstance(event, TextDelta):
+            assert (event.round, event.participant) not in ended
+        if isinstance(event, TurnEnded):
+            ended.add((event.round, event.participant))
+
+
+async def test_a_question_is_sent_as_it_was_put() -> None:
+    provider = Recorded({})
+    asked = question("What is it?", "one\ntwo", [File("cat.png", "image/png", b"\x89PNG")])
+    await play("echo", "echo", asked=asked, provider=provider)
+    assert [request.messages for request in provider.asked] == [(asked,), (asked,)]
+    assert {request.system for request in provider.asked} == {""}
+
+
+async def test_in_later_rounds_the_material_is_still_with_the_question() -> None:
+    provider = Recorded({})
+    asked = question("What is it?", "one\ntwo")
+    await play("echo", mode="consensus", asked=asked, provider=provider)
+    first, second = provider.asked
+    assert first.messages == (asked,)
+    assert second.messages[:2] == (asked, assistant(_words(asked)))
+
+
+def _words(asked: Message) -> str:
+    return "\n\n".join(part.text for part in asked.parts if isinstance(part, Text))
+
+
+@pytest.mark.parametrize("mode", ["single", "poll", "parallel", "consensus"])
+async def test_one_model_can_be_asked_in_any_mode(mode: str) -> None:
+    assert status(await play("echo", mode=mode)) == "completed"

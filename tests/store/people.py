@@ -1,6 +1,9 @@
 """Two tenants with something in the database, for tests of what is stored and of who may see it."""
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 from sqlalchemy import insert
 
@@ -10,6 +13,7 @@ from moot.model.participants import seat
 from moot.store.database import Database
 from moot.store.discussions import add_discussion, add_message
 from moot.store.schema import account, tenant
+from tests.databases import Kind, migrated
 
 ANNA = "tenant_anna"
 BERT = "tenant_bert"
@@ -68,3 +72,11 @@ def _message(discussion: str, place: int, words: str) -> Message:
         name="Alpha" if answer else None,
         created_at=time.time(),
     )
+
+
+@asynccontextmanager
+async def settled(kind: Kind, folder: Path) -> AsyncIterator[Database]:
+    """A database of its own for a test, with the two tenants in it."""
+    async with migrated(kind, folder) as database:
+        await settle(database)
+        yield database

@@ -1,4 +1,8 @@
-"""Several participants on a screen: live columns (or blocks, where it is narrow), then the whole answers."""
+"""Several participants on a screen: live columns (or blocks, where it is narrow), then the whole answers.
+
+Where a run has stages, only those who speak have a column, and what they said is written out when they have ended: a
+discussion in turns reads from top to bottom.
+"""
 
 from collections.abc import Sequence
 
@@ -11,11 +15,12 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from moot.channels.terminal import aside, ending_words, safe
+from moot.channels.terminal import aside, ending_words, safe, stage_words
 from moot.model.events import (
     Event,
     Notice,
     RunStarted,
+    StageStarted,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
@@ -40,6 +45,7 @@ class Column(Struct):
     state: str = "waiting"
     tail: str = ""
     turn: TurnEnded | None = None
+    open: bool = False  # whether it has begun a turn and not ended it
     since: float = 0.0  # when it began to wait, by the console's clock
 
     def doing(self, now: float) -> str:
@@ -51,6 +57,7 @@ class Live:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._columns: dict[str, Column] = {}
+        self._staged = False
         self._live = RichLive(
             get_renderable=self.view,
             console=console,
@@ -75,21 +82,38 @@ class Live:
                     column = self._columns.get(event.participant or "")
                     name = f"{column.participant.name}: " if column else ""
                     self._console.print(Text(safe(f"{name}{aside(event)}"), style="dim"))
+                case StageStarted():
+                    self._staged = True
+                    marker = Text(stage_words(event), style="dim")
+                    self._console.print(Rule(marker, characters="╌", style="dim"), "")
                 case _:
                     update(self._columns, event, keep=self._console.width * self._console.height)
                     if isinstance(event, TurnStarted):
                         self._columns[event.participant].since = self._console.get_time()
+                    elif isinstance(event, TurnEnded) and self._staged:
+                        self._write_out_if_silent()
 
     def close(self) -> None:
         self._live.stop()
         for column in self._columns.values():
-            self._console.print(self._whole(column))
+            if not self._staged or column.open or column.turn:
+                self._console.print(self._whole(column))
+
+    def _write_out_if_silent(self) -> None:
+        """Print what was said as soon as nobody speaks any more, in the order of the seats."""
+        if any(column.open for column in self._columns.values()):
+            return
+        self._live.refresh()  # whoever has ended leaves the live view before it is written out above it
+        for column in self._columns.values():
+            if column.turn is not None:
+                self._console.print(self._whole(column))
+                column.turn = None
 
     def view(self) -> RenderableType:
         """Draw every column's newest lines, side by side where there is room, else below each other."""
-        if not self._columns:
+        columns = [column for column in self._columns.values() if column.open or not self._staged]
+        if not columns:
             return Text("")
-        columns = list(self._columns.values())
         room = max(8, self._console.height - 2)
         if self._console.width // len(columns) < NARROWEST:
             return self._stack(columns, room)
@@ -166,6 +190,7 @@ def update(columns: dict[str, Column], event: Event, keep: int) -> None:
         case TurnStarted():
             column = columns[event.participant]
             column.model, column.tail, column.state = event.model, "", "waiting"
+            column.turn, column.open = None, True
         case TextDelta():
             column = columns[event.participant]
             column.tail, column.state = (column.tail + safe(event.text))[-keep:], "speaking"
@@ -174,5 +199,5 @@ def update(columns: dict[str, Column], event: Event, keep: int) -> None:
         case TextRetracted():
             columns[event.participant].tail = ""
         case TurnEnded():
-            columns[event.participant].turn = event
-            columns[event.participant].state = event.status
+            column = columns[event.participant]
+            column.turn, column.state, column.open = event, event.status, False

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from typing import Protocol, TextIO
 
 import msgspec
+from msgspec.structs import replace
 
+from moot.model.chunks import Usage
 from moot.model.events import (
     Event,
     Notice,
     RunStarted,
+    StageStarted,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
@@ -64,6 +67,8 @@ class Solo:
                     _say(self._err, aside(event))
                 case ToolCalled():
                     self._asides.append(aside(event))
+                case StageStarted(round=round_) if round_ > 0:
+                    self._out.write("\n")
                 case TurnEnded():
                     self._end_thought()
                     self._finish(event)
@@ -90,19 +95,26 @@ class Solo:
 
 
 class Plain:
-    """Several participants where nobody watches: labelled blocks, in the order in which they were asked."""
+    """Several participants where nobody watches: labelled blocks, within a stage in the order of the seats."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
-        self._waiting: list[Participant] = []
+        self._names: dict[str, str] = {}
+        self._waiting: list[str] = []
         self._ended: dict[str, TurnEnded] = {}
 
     def __call__(self, events: Sequence[Event]) -> None:
         for event in events:
             match event:
                 case RunStarted(participants=participants):
-                    self._waiting = list(participants)
+                    self._names = {who.id: who.name for who in participants}
+                    self._waiting = list(self._names)
+                case StageStarted():
+                    self.close()
+                    self._waiting, self._ended = list(self._names), {}
+                    self._out.write(f"--- {stage_words(event)} ---\n\n")
+                    self._out.flush()
                 case Notice() | ToolCalled():
                     _say(self._err, self._named(event.participant, aside(event)))
                 case TurnEnded(participant=participant):
@@ -111,14 +123,14 @@ class Plain:
 
     def close(self) -> None:
         """Print what waited for somebody before it who never finished."""
-        self._waiting = [participant for participant in self._waiting if participant.id in self._ended]
+        self._waiting = [participant for participant in self._waiting if participant in self._ended]
         self._print_ready()
 
     def _print_ready(self) -> None:
-        while self._waiting and self._waiting[0].id in self._ended:
+        while self._waiting and self._waiting[0] in self._ended:
             participant = self._waiting.pop(0)
-            turn = self._ended[participant.id]
-            self._out.write(f"=== {participant.name} · {turn.model} ===\n")
+            turn = self._ended[participant]
+            self._out.write(f"=== {self._names[participant]} · {turn.model} ===\n")
             for part in (turn.message.text, turn.message.details, bracketed(turn)):
                 if part:
                     self._out.write(f"{part.rstrip()}\n")
@@ -126,7 +138,7 @@ class Plain:
         self._out.flush()
 
     def _named(self, participant: str | None, words: str) -> str:
-        return next((f"{p.name}: {words}" for p in self._waiting if p.id == participant), words)
+        return f"{self._names[participant]}: {words}" if participant in self._names else words
 
 
 class Json:
@@ -151,6 +163,11 @@ def aside(event: Notice | ToolCalled) -> str:
     return f"The model asked for the tool {event.name}. There are no tools here, so nothing was called."
 
 
+def stage_words(stage: StageStarted) -> str:
+    """Name a stage for people, who count from one."""
+    return f"{stage.stage} {stage.round + 1}"
+
+
 def ending_words(turn: TurnEnded) -> str:
     """Say how a turn ended where the text alone does not tell."""
     if turn.status == "stopped":
@@ -172,17 +189,18 @@ def _say(err: TextIO, message: str) -> None:
 
 
 def usage_lines(participants: Sequence[Participant], turns: Sequence[TurnEnded]) -> list[str]:
-    """Write tokens, cost and times of each turn, one line each, in the order of asking."""
-    by_id = {turn.participant: turn for turn in turns}
-    ended = [(who, by_id[who.id]) for who in participants if who.id in by_id]
-    names = {who.id: f"{who.name} · " if len(participants) > 1 else "" for who, _ in ended}
-    return [names[who.id] + _usage_line(turn) for who, turn in ended]
+    """Write tokens, cost and times, one line a participant, in the order of asking."""
+    spoken = {who.id: [turn for turn in turns if turn.participant == who.id] for who in participants}
+    names = {who.id: f"{who.name} · " if len(participants) > 1 else "" for who in participants}
+    return [names[who] + _usage_line(ended) for who, ended in spoken.items() if ended]
 
 
-def _usage_line(turn: TurnEnded) -> str:
+def _usage_line(turns: Sequence[TurnEnded]) -> str:
+    turn = _summed(turns)
     usage = turn.usage
     about = "about " if usage.estimated else ""
-    parts = [f"{about}{usage.input} in", f"{about}{usage.output} out"]
+    parts = [f"{len(turns)} turns"] if len(turns) > 1 else []
+    parts += [f"{about}{usage.input} in", f"{about}{usage.output} out"]
     if usage.reasoning:
         parts.append(f"{usage.reasoning} of them reasoning")
     if usage.cached:
@@ -191,6 +209,19 @@ def _usage_line(turn: TurnEnded) -> str:
     parts.append("no first token" if turn.first_token is None else f"first token {turn.first_token:.2f} s")
     parts.append(f"{turn.latency:.2f} s in all")
     return f"{turn.model}: {', '.join(parts)}"
+
+
+def _summed(turns: Sequence[TurnEnded]) -> TurnEnded:
+    """Take several turns of one participant as one: a cost that is not known makes the sum unknown."""
+    costs = [turn.cost for turn in turns if turn.cost is not None]
+    return replace(
+        turns[0],
+        model=", ".join(dict.fromkeys(turn.model for turn in turns)),
+        usage=sum((turn.usage for turn in turns), Usage()),
+        cost=sum(costs) if len(costs) == len(turns) else None,
+        first_token=next((turn.first_token for turn in turns if turn.first_token is not None), None),
+        latency=sum(turn.latency for turn in turns),
+    )
 
 
 def _cost(dollars: float | None, about: str) -> str:

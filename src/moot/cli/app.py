@@ -19,6 +19,8 @@ app = typer.Typer(
 )
 lab = typer.Typer(help="The failure lab: scripted models, served over HTTP.", no_args_is_help=True)
 app.add_typer(lab, name="lab")
+user = typer.Typer(help="Accounts, for a server that others can reach.", no_args_is_help=True)
+app.add_typer(user, name="user")
 
 
 def _version(wanted: bool) -> None:
@@ -61,9 +63,13 @@ def ask(
     ] = None,
     mode: Annotated[
         Literal["single", "parallel", "consensus"] | None,
-        typer.Option(help="How they speak: all at the same time, or in rounds, hearing each other."),
+        typer.Option(
+            help="How several speak: each for itself (parallel), or in turn, hearing each other (consensus)."
+        ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, max=10, help="Rounds of a consensus.")] = 2,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, max=10, help="Rounds of a consensus; 2 unless you say more.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object a line.")] = False,
     usage: Annotated[bool, typer.Option("--usage", help="Tell tokens, cost and times at the end.")] = False,
     config: Config = None,
@@ -142,6 +148,53 @@ def lab_list(
     from moot.cli import lab as command
 
     _exit(command.show(script))
+
+
+Name = Annotated[str, typer.Argument(help="The name to log in with.")]
+
+
+@user.command("add")
+def user_add(
+    name: Name,
+    tenant: Annotated[
+        str | None, typer.Option(help="Share the discussions of this tenant; else it gets its own.")
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Add an account. The password is asked for, or read from standard input."""
+    from moot.cli import users
+
+    _exit(users.add(name, tenant, _database(config)))
+
+
+@user.command("list")
+def user_list(config: Config = None) -> None:
+    """List the accounts and their tenants."""
+    from moot.cli import users
+
+    _exit(users.show(_database(config)))
+
+
+@user.command("password")
+def user_password(name: Name, config: Config = None) -> None:
+    """Set a new password; all sessions and tokens of the account end."""
+    from moot.cli import users
+
+    _exit(users.set_password(name, _database(config)))
+
+
+@user.command("remove")
+def user_remove(name: Name, config: Config = None) -> None:
+    """Remove an account; what it discussed stays with its tenant."""
+    from moot.cli import users
+
+    _exit(users.remove(name, _database(config)))
+
+
+def _database(config: Path | None) -> str:
+    from moot.cli import settings
+
+    return settings.load(config, os.environ).database
 
 
 def _exit(code: int) -> NoReturn:

@@ -39,7 +39,7 @@ class Options(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     thinking: Effort | None = None
     mode: str | None = None
-    rounds: int = 2
+    rounds: int | None = None
     json: bool = False
     usage: bool = False
     config: Path | None = None
@@ -52,6 +52,7 @@ def run(options: Options) -> int:
 async def _run(options: Options, piped: str) -> int:
     if not (options.question.strip() or piped.strip()):
         raise UsageError('There is no question: write moot ask "your question".')
+    _check_mode(options)
     chosen = settings.load(options.config, os.environ)
     files = tuple(read_file(path) for path in options.files)
     async with Registry(chosen.providers, os.environ) as registry:
@@ -81,7 +82,20 @@ def _asked(options: Options, piped: str, files: Sequence[File]) -> Message:
     return question(words, context, files)
 
 
+def _check_mode(options: Options) -> None:
+    named = len(options.models)
+    if options.mode == "single" and named > 1:
+        raise UsageError(
+            f"--mode single asks one model, and {named} are named: leave --mode out, or name one model."
+        )
+    if options.mode == "consensus" and named < 2:
+        raise UsageError("A consensus needs at least two models: name each of them with -m provider/model.")
+    if options.rounds is not None and options.mode != "consensus":
+        raise UsageError("--rounds are those of a consensus: add --mode consensus, or leave --rounds out.")
+
+
 def _plan(options: Options, participants: Sequence[Participant]) -> Plan:
+    """Without a consensus, each is asked as if it were alone."""
     asked = tuple(
         replace(
             who, temperature=options.temperature, max_tokens=options.max_tokens, thinking=options.thinking
@@ -90,10 +104,10 @@ def _plan(options: Options, participants: Sequence[Participant]) -> Plan:
     )
     system = _typed(options.system)
     return Plan(
-        mode=options.mode or ("single" if len(asked) == 1 else "parallel"),
+        mode="consensus" if options.mode == "consensus" else "poll",
         participants=asked,
         personas={who.id: system for who in asked} if system else {},
-        rounds=options.rounds,
+        rounds=options.rounds or 2,
     )
 
 

@@ -73,17 +73,22 @@ class House:
         self.hall = Hall(database, planning, self.worker, self.durable.start)
         self.workers = Workers(database, self.worker, settings.lease, self.durable.take_over, _end_at_once)
         self.seating = Seating(registry, self.personas)
+        self.limits = Limits(Rates(database))
         self.registry = registry
 
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
-        names = "accounts changes database discussions events feeds hall keys personas projects readers registry runs seating"
+        names = (
+            "accounts changes database discussions events feeds hall keys limits personas projects readers"
+            " registry runs seating"
+        )
         return {name: getattr(self, name) for name in names.split()}
 
     async def app(self, settings: Settings, *, loopback: bool) -> Any:
-        local = (settings.auth or ("local" if loopback else "accounts")) == "local"
-        caller = await self.accounts.ensure_local() if local else None
-        app = create_app(self.accounts, Limits(Rates(self.database)), caller, self.parts())
+        caller = await self.accounts.ensure_local() if _needs_no_login(settings, loopback=loopback) else None
+        if caller is None and not await self.accounts.all():
+            log.warning("there is no account yet: make one with `moot user add NAME`")
+        app = create_app(self.accounts, self.limits, caller, self.parts())
         return OwnSite(app, loopback=loopback, hosts=frozenset(settings.hosts))
 
     @contextlib.asynccontextmanager
@@ -101,12 +106,9 @@ class House:
         if self.database.is_postgres:
             await self.workers.join()
             loops += [listen(self.database, self._missed), self.workers.beat_for_ever()]
-        tasks = [asyncio.create_task(loop) for loop in loops]
+        tasks = [asyncio.create_task(loop) for loop in (*loops, self.durable.launch())]
         for task in tasks:
-            task.add_done_callback(_must_not_end)
-        self.durable.launch()
-        for run in await self.runs.left_by(self.worker):
-            self.durable.start(run)
+            task.add_done_callback(_must_not_fail)
         try:
             yield
         finally:
@@ -120,7 +122,7 @@ class House:
         if self.database.is_postgres:
             await self.workers.leave(unfinished=bool(self.durable.live))
         if not self.durable.live:
-            await asyncio.to_thread(self.durable.close)
+            await self.durable.close()
 
     def _missed(self) -> None:
         """Look again at everything that a signal may have told of while nobody listened."""
@@ -141,9 +143,8 @@ async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIte
     """Build a house on the database of the settings, and give it life."""
     traces.configure(environment)
     sealer = Sealer.load(data_folder(), environment)
-    url = settings.database_url or f"sqlite:///{data_folder() / 'moot.db'}"
     async with contextlib.AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(url))
+        database = await stack.enter_async_context(Database(settings.database))
         if not database.is_postgres:
             stack.enter_context(_alone(database.path))
         await migrate(database)
@@ -152,6 +153,13 @@ async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIte
         house = House(settings, database, registry, sealer)
         await stack.enter_async_context(house.alive())
         yield house
+
+
+def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
+    """Tell whether whoever can reach us is the user of this machine; a name for us means that others can."""
+    if settings.auth == "local" and not loopback:
+        raise BadSettings("Without accounts only this machine is served: leave MOOT_AUTH out, or --host.")
+    return settings.auth == "local" or (settings.auth is None and loopback and not settings.hosts)
 
 
 @contextlib.contextmanager
@@ -181,8 +189,8 @@ def _end_at_once() -> None:
     os._exit(FENCED)
 
 
-def _must_not_end(task: asyncio.Task[None]) -> None:
+def _must_not_fail(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.critical("a part that must never end has ended", exc_info=error)
+        log.critical("a part that nothing works without has failed", exc_info=error)
         logging.shutdown()
         os._exit(1)

@@ -58,7 +58,9 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
     listening = _listening(options)
     gate = Gate()
     server = Server(
-        uvicorn.Config(gate, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=5)
+        uvicorn.Config(
+            gate, lifespan="off", ws="none", log_config=None, access_log=False, timeout_graceful_shutdown=5
+        )
     )
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
@@ -109,7 +111,7 @@ async def _drain(house: "House", server: Server) -> None:
     """Take in nothing new, and give the runs that go on some time to end; their readers stay until then."""
     house.hall.leave()
     until = asyncio.get_running_loop().time() + DRAIN_SECONDS
-    while house.durable.live and not server.should_exit and asyncio.get_running_loop().time() < until:
+    while house.durable.live and not server.should_exit and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110 - three things may end it
         await asyncio.sleep(LOOK_SECONDS)
     house.readers.end_all()
 

@@ -35,6 +35,11 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     embedding: str | None = None
 
+    @property
+    def database(self) -> str:
+        """The address of the database: a file in the user's data folder, unless another is named."""
+        return self.database_url or f"sqlite:///{data_folder() / 'moot.db'}"
+
 
 def load(config: Path | None, environment: Mapping[str, str]) -> Settings:
     """Merge the environment and every settings file; what comes first counts."""
@@ -48,7 +53,6 @@ def load(config: Path | None, environment: Mapping[str, str]) -> Settings:
 
 
 def data_folder() -> Path:
-    """Return the folder where what is stored lies, unless a database elsewhere is named."""
     return platformdirs.user_data_path("moot")
 
 

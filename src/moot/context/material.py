@@ -25,9 +25,9 @@ def transcript(messages: Sequence[Message], room: int) -> Transcript:
     said = [(f"m{place}", message) for place, message in enumerate(filter(_counts, messages), start=1)]
     blocks = [_block(label, message) for label, message in said]
     kept = _fitted(blocks, room)
-    shortened = sum(1 for old, new in zip(blocks[-len(kept) :], kept, strict=False) if old != new)
-    notes = _notes(len(blocks) - len(kept), shortened)
-    sources = {label: message.id for label, message in said[len(said) - len(kept) :]}
+    left_out = len(blocks) - len(kept)
+    notes = _notes(left_out, shortened=kept != blocks[left_out:])
+    sources = {label: message.id for label, message in said[left_out:]}
     return Transcript(BETWEEN.join([*notes, *kept]), sources)
 
 
@@ -70,12 +70,12 @@ def _fitted(blocks: Sequence[str], room: int) -> list[str]:
     return kept
 
 
-def _notes(left_out: int, shortened: int) -> list[str]:
+def _notes(left_out: int, *, shortened: bool) -> list[str]:
     notes = []
     if left_out:
-        notes.append(f"The first {left_out} messages are left out.")
+        notes.append(f"What was said before m{left_out + 1} is left out.")
     if shortened:
-        notes.append(f"{shortened} of the older messages are shortened; … stands where words are missing.")
+        notes.append("Older messages are shortened: those end in ….")
     return [f"This discussion is long. {' '.join(notes)}"] if notes else []
 
 

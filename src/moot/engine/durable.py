@@ -8,8 +8,9 @@ import logging
 import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import closing
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dbos import DBOS, DBOSConfig, SetWorkflowID
 from msgspec.structs import replace
 
 from moot.engine import metrics, traces
@@ -24,6 +25,9 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.runs import Claim, Runs, Wishes
 from moot.streams.stop import Reason, Stop
+
+if TYPE_CHECKING:
+    from dbos import DBOSConfig
 
 VERSION = "1"  # of what a run's steps are called; runs of another version are not taken up again
 MOST_EXECUTIONS = 20
@@ -89,6 +93,13 @@ class Execution:
                 self.table.stops[participant].request()
 
 
+class Launched(NamedTuple):
+    """DBOS, and the one workflow that it knows."""
+
+    dbos: Any
+    execute: Callable[[str], Coroutine[None, None, None]]
+
+
 class DurableRuns:
     def __init__(
         self,
@@ -110,34 +121,45 @@ class DurableRuns:
         self._chains = chains
         self._ended = ended
         self._tasks: set[asyncio.Task[None]] = set()
+        self._launched: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()
 
-        @DBOS.workflow(name="run", max_recovery_attempts=None)
+    async def launch(self) -> None:
+        """Load and start DBOS, and take up again what this worker left. It is slow to load, so nobody waits."""
+        dbos = await asyncio.to_thread(import_module, "dbos")
+        dbos.DBOS(config=_config(self._database, self._worker))
+
+        @dbos.DBOS.workflow(name="run", max_recovery_attempts=None)  # type: ignore[untyped-decorator]
         async def execute(run: str) -> None:
             await self._guarded(run)
 
-        self._workflow = execute
+        dbos.DBOS.launch()
+        self._launched.set_result(Launched(dbos, execute))
+        await self._take_up(self._worker)
 
     async def take_over(self, worker: str) -> None:
         """Take up the runs that a dead worker left."""
-        await asyncio.to_thread(DBOS._recover_pending_workflows, [worker])  # noqa: SLF001 - there is no public way
+        dbos = (await self._launched).dbos
+        await asyncio.to_thread(dbos.DBOS._recover_pending_workflows, [worker])  # noqa: SLF001 - no public way
+        await self._take_up(worker)
+
+    async def _take_up(self, worker: str) -> None:
+        """Start what a worker had taken in, but had not even begun; what it had begun is not started twice."""
         for run in await self._runs.left_by(worker):
-            self.start(run)  # those that had not even begun
+            self.start(run)
 
-    def launch(self) -> None:
-        """Start DBOS; it takes up again what this worker left."""
-        DBOS(config=_config(self._database, self._worker))
-        DBOS.launch()
-
-    def close(self) -> None:
-        DBOS.destroy(destroy_registry=True)
+    async def close(self) -> None:
+        if self._launched.done():
+            dbos = self._launched.result().dbos
+            await asyncio.to_thread(dbos.DBOS.destroy, destroy_registry=True)
 
     def start(self, run: str) -> None:
         """Execute a run, unless somebody does already; it is in the database, so nobody needs to wait."""
         self._own(self._start(run))
 
     async def _start(self, run: str) -> None:
-        with SetWorkflowID(run):
-            await DBOS.start_workflow_async(self._workflow, run)
+        dbos, execute = await self._launched
+        with dbos.SetWorkflowID(run):
+            await dbos.DBOS.start_workflow_async(execute, run)
 
     def told(self, run: str) -> None:
         """Hear that something is wished of a run."""
@@ -191,9 +213,17 @@ class DurableRuns:
             return await self._chains(claim.tenant, who)
 
         scene = Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan)
-        table = LiveTable(scene, record, chains, self._speaker, execution.stop, step)
+        table = LiveTable(scene, record, chains, self._speaker, execution.stop, self._step)
         execution.at(table)
         return table
+
+    async def _step(self, name: str, body: Body) -> TurnStatus:
+        async def turn() -> TurnStatus:  # DBOS looks whether it is given a coroutine function
+            return await body()
+
+        dbos, _ = await self._launched
+        status: TurnStatus = await dbos.DBOS.run_step_async({"name": name}, turn)
+        return status
 
     async def _after_earlier_ones(self, run: str) -> None:
         """Let what was interrupted come to its end first, so that this run sees what was said."""
@@ -210,20 +240,13 @@ class DurableRuns:
         await journal.end(RunEnded(status="failed"))
 
 
-async def step(name: str, body: Body) -> TurnStatus:
-    async def turn() -> TurnStatus:  # DBOS looks whether it is given a coroutine function
-        return await body()
-
-    return await DBOS.run_step_async({"name": name}, turn)
-
-
 def _beginning(claim: Claim) -> Event:
     if claim.seq == 0:
         return RunStarted(participants=claim.plan.participants)
     return Notice(kind="resumed", message="The run was cut off and goes on; unfinished answers start again.")
 
 
-def _config(database: Database, worker: str) -> DBOSConfig:
+def _config(database: Database, worker: str) -> "DBOSConfig":
     """DBOS keeps its own books: on Postgres in a schema beside ours, else in a file beside ours."""
     url = database.url
     if not database.is_postgres:

@@ -154,7 +154,7 @@ def _insights(found: Sequence[FoundInsight], sources: Mapping[str, str]) -> list
             title=one.title,
             detail=one.detail,
             category=one.category,
-            suggestion=one.suggestion,
+            suggestion=one.suggestion or None,
             severity=one.severity,
             paired=_paired(one.paired, place, ids),
             messages=tuple(dict.fromkeys(sources[label] for label in _labels(one) if label in sources)),

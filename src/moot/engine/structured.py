@@ -19,9 +19,11 @@ from moot.streams.stop import Stop
 
 T = TypeVar("T", bound=Struct)
 
+NOISE = frozenset({"title", "default", "pattern"})  # of no use to somebody who is to write an answer
+
 # What the strict formats of some providers refuse. The prompt tells these limits, and the check holds them.
 LIMITS = frozenset(
-    {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern", "default", "title"}
+    {"minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength", "minItems", "maxItems"}
 )
 
 
@@ -56,38 +58,52 @@ async def structured(
 def schema(type_: type[Struct]) -> dict[str, Any]:
     """Write the JSON schema of a type, with everything that it refers to in its place."""
     (top,), parts = msgspec.json.schema_components([type_], ref_template="{name}")
-    found: dict[str, Any] = _inlined(top, parts)
+    found: dict[str, Any] = _without(NOISE, _inlined(top, parts))
     return found
 
 
 def strict(type_: type[Struct]) -> dict[str, Any]:
     """Write the schema as providers enforce it: nothing optional, nothing else, and no limits."""
-    found: dict[str, Any] = _strict(schema(type_))
+    found: dict[str, Any] = _closed(_without(LIMITS, schema(type_)))
     return found
 
 
 def _inlined(node: Any, parts: dict[str, Any]) -> Any:
-    if isinstance(node, list):
-        return [_inlined(one, parts) for one in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node:
-        return _inlined(parts[node["$ref"]], parts)
-    return {name: _inlined(value, parts) for name, value in node.items()}
+    match node:
+        case {"$ref": name}:
+            return _inlined(parts[name], parts)
+        case dict():
+            return {name: _inlined(value, parts) for name, value in node.items()}
+        case list():
+            return [_inlined(one, parts) for one in node]
+    return node
 
 
-def _strict(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_strict(one) for one in node]
-    if not isinstance(node, dict):
-        return node
-    if node.get("type") == "object":
-        properties = {name: _strict(value) for name, value in node["properties"].items()}
-        closed = {"properties": properties, "required": list(properties), "additionalProperties": False}
-        return {name: value for name, value in node.items() if name not in LIMITS} | closed
-    if "enum" in node:
-        return {"type": "string", "enum": node["enum"]}
-    return {name: _strict(value) for name, value in node.items() if name not in LIMITS}
+def _without(words: frozenset[str], node: Any) -> Any:
+    """Leave out words of the schema language; fields that happen to have such a name stay."""
+    match node:
+        case {"properties": fields}:
+            kept = {name: _without(words, value) for name, value in node.items() if name not in words}
+            return {**kept, "properties": {name: _without(words, field) for name, field in fields.items()}}
+        case dict():
+            return {name: _without(words, value) for name, value in node.items() if name not in words}
+        case list():
+            return [_without(words, one) for one in node]
+    return node
+
+
+def _closed(node: Any) -> Any:
+    match node:
+        case {"properties": fields}:
+            closed = {name: _closed(field) for name, field in fields.items()}
+            return {**node, "properties": closed, "required": list(closed), "additionalProperties": False}
+        case {"enum": _}:
+            return {"type": "string", **node}
+        case dict():
+            return {name: _closed(value) for name, value in node.items()}
+        case list():
+            return [_closed(one) for one in node]
+    return node
 
 
 def _told(system: str, type_: type[Struct]) -> str:

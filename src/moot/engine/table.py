@@ -107,10 +107,10 @@ class LiveTable:
         view: View = blind,
     ) -> dict[str, TurnStatus]:
         self._leave_if_stopped()
-        everybody = [who.id for who in self.plan.speaking]
-        turns = await asyncio.gather(*(self._named(Seat(who, stage, round), view, "") for who in everybody))
+        seats = [Seat(who.id, stage, round) for who in self.plan.speaking]
+        turns = await _together([self._named(seat, view, "") for seat in seats])
         self._leave_if_stopped()
-        return dict(zip(everybody, turns, strict=True))
+        return {seat.participant: status for seat, status in zip(seats, turns, strict=True)}
 
     def _leave_if_stopped(self) -> None:
         if self._stop.reason is not None:
@@ -140,6 +140,16 @@ class LiveTable:
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
             return _refused(seat, who, error)
         return await self._speaker.speak(seat, chain, request, self.stops[who.id], self._transcript.append)
+
+
+async def _together(turns: Sequence[Coroutine[None, None, TurnStatus]]) -> list[TurnStatus]:
+    """Wait for all; where one cannot be kept, the others end too, and the reason is passed on as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(turn) for turn in turns]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def run_status(turns: Sequence[TurnStatus], stop: Stop) -> RunStatus:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from moot.model.texts import NO_NUL, VISIBLE, Title
+from moot.model.texts import NO_NUL, VISIBLE, Paragraph, Title
 
 InsightKind = Literal["pain_point", "strength", "solution", "pattern", "decision"]
 PatternKind = Literal["success", "pain", "solution", "pattern", "tool", "architecture"]
@@ -67,7 +67,7 @@ class FoundInsight(Struct, frozen=True, kw_only=True):
 
     title: Title
     detail: Told
-    suggestion: Told | None = None
+    suggestion: Paragraph | None = None
     category: Tag
     kind: InsightKind
     severity: Severity | None = None

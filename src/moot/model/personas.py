@@ -10,7 +10,7 @@ POINTS_A_USE = 10
 POINTS_A_LEVEL = 100
 
 Labels = Annotated[tuple[Label, ...], Meta(max_length=20)]
-Colour = Annotated[str, Meta(pattern=r"^(#[0-9a-fA-F]{6})?$")]
+Colour = Annotated[str, Meta(pattern=r"^(#[0-9a-fA-F]{6})?(?!\n)$")]
 
 
 class Persona(Struct, frozen=True, kw_only=True):

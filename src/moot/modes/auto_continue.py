@@ -11,5 +11,11 @@ async def auto_continue(table: Table) -> None:
     everybody = table.plan.speaking
     instruction = written("go_on_together" if len(everybody) > 1 else "go_on_alone")
     speakers = islice(cycle(everybody), table.plan.first, None)
+    failed = 0
     for step in range(table.plan.turns):
-        await table.speak(next(speakers), "continue", round=step, view=everything, instruction=instruction)
+        status = await table.speak(
+            next(speakers), "continue", round=step, view=everything, instruction=instruction
+        )
+        failed = failed + 1 if status == "failed" else 0
+        if failed == len(everybody):  # once round the table without a word: nothing will come of it
+            return

@@ -94,6 +94,7 @@ BUILT_IN: dict[str, Script] = {
     "echo": Script(answer="{question}"),
     "slow": Script(delay=0.5, pace=0.25),
     "steady": Script(pace=0.03),
+    "long": Script(answer=" ".join([SAMPLE] * 4), pace=0.25),
     "thinker": Script(thoughts="Who sits where? A round table answers that by not asking.", pace=0.03),
     "tool": Script(answer="", tool=LOOK_UP),
     "flaky": Script(fault="overloaded", fault_times=1),

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from litestar import Controller, Request, Response, delete, get, post
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct
 
 from moot.model.accounts import LONGEST_PASSWORD, NAME_LENGTH, Caller, CredentialKind, Token
@@ -52,7 +54,11 @@ class AccountRoutes(Controller):
 
     @post("/login", status_code=200, opt=OPEN_TO_ALL, summary="Begin a session, kept in a cookie")
     async def log_in(
-        self, data: Login, request: Request[Any, Any, Any], accounts: Accounts, limits: Limits
+        self,
+        data: JSONBody[Login],
+        request: Request[Any, Any, Any],
+        accounts: Given[Accounts],
+        limits: Given[Limits],
     ) -> Response[Me]:
         await limits.log_in(data.name, address(request))
         secret, caller = await accounts.login(data.name, data.password)
@@ -60,26 +66,28 @@ class AccountRoutes(Controller):
 
     @post("/logout", status_code=204, summary="End this session")
     async def log_out(
-        self, request: Request[Any, Any, Any], caller: Caller, accounts: Accounts
+        self, request: Request[Any, Any, Any], caller: Given[Caller], accounts: Given[Accounts]
     ) -> Response[None]:
         await accounts.logout(caller)
         return Response(None, cookies=[session_cookie(request, None)])
 
     @get("/me", summary="Say who is calling")
-    async def me(self, caller: Caller) -> Me:
+    async def me(self, caller: Given[Caller]) -> Me:
         return _me(caller)
 
     @get("/tokens", summary="List this account's API tokens")
-    async def tokens(self, caller: Caller, accounts: Accounts) -> Sequence[Token]:
+    async def tokens(self, caller: Given[Caller], accounts: Given[Accounts]) -> Sequence[Token]:
         return await accounts.tokens(caller.account)
 
     @post("/tokens", summary="Make an API token; its secret is shown this once")
-    async def make_token(self, data: NewToken, caller: Caller, accounts: Accounts) -> MadeToken:
+    async def make_token(
+        self, data: JSONBody[NewToken], caller: Given[Caller], accounts: Given[Accounts]
+    ) -> MadeToken:
         secret, made = await accounts.make_token(caller, data.name)
         return MadeToken(id=made.id, name=made.name, created_at=made.created_at, secret=secret)
 
     @delete("/tokens/{id:str}", summary="Delete an API token; what it was used for ends at once")
-    async def drop_token(self, id: str, caller: Caller, accounts: Accounts) -> None:
+    async def drop_token(self, id: FromPath[str], caller: Given[Caller], accounts: Given[Accounts]) -> None:
         await accounts.drop_token(caller.account, id)
 
 

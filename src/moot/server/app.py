@@ -41,7 +41,7 @@ def create_app(
     """Build the application; handlers are given `parts` by name. A `local` caller needs no log-in."""
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in parts.items()}},
+        dependencies={"caller": provide_caller, "limits": _given(limits), "provider_keys": _given(parts.get("keys")), **{name: _given(part) for name, part in parts.items()}},
         middleware=[Authentication(accounts, local)],
         guards=[standard],
         exception_handlers=HANDLERS,

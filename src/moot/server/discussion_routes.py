@@ -136,7 +136,7 @@ class DiscussionRoutes(Controller):
         "/{id:str}/continue", status_code=202, guards=[model_calls], summary="Let the table go on by itself"
     )
     async def go_on(
-        self, id: str, data: GoOn | None, caller: Caller, hall: Hall, idempotency_key: Key = None
+        self, id: str, caller: Caller, hall: Hall, data: GoOn | None = None, idempotency_key: Key = None
     ) -> RunStarted:
         started = await hall.go_on(caller, id, data.turns if data else 1, idempotency_key)
         return RunStarted(message=started.message, run=started.run)

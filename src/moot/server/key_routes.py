@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from litestar import Controller, delete, get, put
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct
 
 from moot.model.accounts import Caller, StoredKey
@@ -40,14 +42,19 @@ class KeyRoutes(Controller):
 
     @get("/providers", summary="List providers, and whether there is a key for each")
     async def providers(
-        self, caller: Caller, registry: Registry, provider_keys: ProviderKeys
+        self, caller: Given[Caller], registry: Given[Registry], provider_keys: Given[ProviderKeys]
     ) -> Sequence[ProviderStatus]:
         stored = await provider_keys.of(caller.tenant)
         return [_status(registry, name, stored.get(name)) for name in registry]
 
     @put("/keys/{provider:str}", status_code=204, summary="Store a key of one's own for a provider")
     async def put_key(
-        self, provider: str, data: NewKey, caller: Caller, registry: Registry, provider_keys: ProviderKeys
+        self,
+        provider: FromPath[str],
+        data: JSONBody[NewKey],
+        caller: Given[Caller],
+        registry: Given[Registry],
+        provider_keys: Given[ProviderKeys],
     ) -> None:
         """Store it for the address that the provider has now; should that change, it is not sent there."""
         if provider not in list(registry):
@@ -61,7 +68,9 @@ class KeyRoutes(Controller):
         await provider_keys.put(caller.tenant, provider, registry.origin(provider), data.key)
 
     @delete("/keys/{provider:str}", summary="Delete one's own key for a provider")
-    async def drop_key(self, provider: str, caller: Caller, provider_keys: ProviderKeys) -> None:
+    async def drop_key(
+        self, provider: FromPath[str], caller: Given[Caller], provider_keys: Given[ProviderKeys]
+    ) -> None:
         await provider_keys.drop(caller.tenant, provider)
 
 

@@ -1,7 +1,9 @@
 """Every error as `application/problem+json` (RFC 9457): what happened, in which field, and what to do."""
 
 import logging
+import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -17,6 +19,7 @@ from moot.model.errors import (
     Leaving,
     MootError,
     NotFound,
+    ProviderError,
     Refused,
     StoreUnavailable,
     UsageError,
@@ -29,14 +32,22 @@ STATUSES: Mapping[type[MootError], tuple[int, str]] = {
     Busy: (429, "Too many requests"),
     StoreUnavailable: (503, "The database is not available"),
     Leaving: (503, "The server is ending"),
+    ProviderError: (502, "The provider failed"),
     UsageError: (400, "Bad request"),
 }
+MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
+
+# How a refusal begins that is about one field, and how msgspec tells which field it misses or does not know.
+FIELD = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)?): (.+)", re.DOTALL)
+NAMED = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
 
 log = logging.getLogger(__name__)
 
 
-class Fields(Struct, frozen=True):
+class FieldError(Struct, frozen=True):
+    """`field` is a path such as `participants[0].model`, or `body` where it is all of it."""
+
     field: str
     message: str
 
@@ -45,41 +56,49 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     title: str
     status: int
     detail: str
-    errors: tuple[Fields, ...] = ()
+    errors: tuple[FieldError, ...] = ()
     type: str = "about:blank"
 
 
 def answer(problem: Problem, headers: dict[str, str] | None = None) -> Response[bytes]:
     return Response(
-        msgspec.json.encode(problem),
-        status_code=problem.status,
-        media_type="application/problem+json",
-        headers=headers,
+        msgspec.json.encode(problem), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers
     )
 
 
 def moot_error(_: Request[Any, Any, Any], error: MootError) -> Response[bytes]:
     status, title = next(known for kind, known in STATUSES.items() if isinstance(error, kind))
+    headers: dict[str, str] = {}
     if isinstance(error, Refused) and error.log_in:
         status, title = 401, "Not signed in"
-    headers: dict[str, str] = {}
+        headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, Busy):
         headers["Retry-After"] = str(max(1, round(error.retry_after + 0.5)))
     if status == 503:
         headers["Retry-After"] = str(RETRY_SECONDS)
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return answer(Problem(title, status, str(error)), headers)
+    named = FIELD.match(str(error)) if status == 400 else None
+    return answer(Problem(title, status, str(error), (FieldError(*named.groups()),) if named else ()), headers)
 
 
-def http_error(_: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     """Answer what Litestar itself refuses, such as a body that does not fit or a path that is not there."""
-    found: list[Fields] = []
+    if error.status_code >= 500:
+        return mistake(request, error)
+    found: list[FieldError] = []
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
-        found = [Fields(str(extra.get("key", "")), str(extra.get("message", ""))) for extra in error.extra]
-    detail = "; ".join(f"{e.field}: {e.message}" if e.field else e.message for e in found) or error.detail
-    title = "Bad request" if error.status_code == 400 else type(error).__name__.removesuffix("Exception")
+        found = [_field_error(extra) for extra in error.extra]
+    detail = "; ".join(f"{one.field}: {one.message}" for one in found) or error.detail
+    title = HTTPStatus(error.status_code).phrase.capitalize()
     return answer(Problem(title, error.status_code, detail, tuple(found)), dict(error.headers or {}))
+
+
+def _field_error(extra: Mapping[str, Any]) -> FieldError:
+    key, message = str(extra.get("key") or "data"), str(extra.get("message"))
+    if key == "data" and message == "'data'":
+        return FieldError("body", "There is none: send a JSON object.")
+    if named := NAMED.fullmatch(message):
+        return FieldError(named[1] if key == "data" else f"{key}.{named[1]}", message)
+    return FieldError("body" if key == "data" else key, message)
 
 
 def changed_meanwhile(_: Request[Any, Any, Any], __: IntegrityError) -> Response[bytes]:

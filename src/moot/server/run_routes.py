@@ -25,7 +25,7 @@ class RunRoutes(Controller):
         return await runs.get(caller.tenant, id)
 
     @post("/{id:str}/stop", status_code=200, summary="Stop a run, or one participant of it")
-    async def stop(self, id: str, data: StopWish | None, caller: Caller, runs: Runs) -> Run:
+    async def stop(self, id: str, caller: Caller, runs: Runs, data: StopWish | None = None) -> Run:
         """What was said so far is kept. A run that is over stays as it is."""
         return await runs.wish_stop(caller.tenant, id, data.participant if data else None)
 

@@ -1,0 +1,158 @@
+"""Processes that a measurement starts, speaks with line by line, times, and ends. CPU clocks are those of Linux."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from socket import create_server
+
+import aiohttp
+
+ROOT = Path(__file__).parent.parent
+MOOT = Path(sys.executable).parent / "moot"
+LOOK_SECONDS = 0.005
+NOBODY = "http://127.0.0.1:1/v1"  # where nothing listens
+SERVERS = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
+LIMIT = 2**28  # bytes of a line: all that the readers have heard
+LEAVE_SECONDS = 20.0
+
+
+class Child:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def tell(self, line: bytes = b"") -> None:
+        assert self._process.stdin
+        self._process.stdin.write(line + b"\n")
+        await self._process.stdin.drain()
+
+    async def hear(self) -> bytes:
+        assert self._process.stdout
+        line = await self._process.stdout.readline()
+        assert line, "a process of the measurement has ended"
+        return line.strip()
+
+    def tell_no_more(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+
+
+@asynccontextmanager
+async def child(module: str, *arguments: str) -> AsyncIterator[Child]:
+    """Run a module of the benchmark until the block ends."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, *arguments, stdin=pipe, stdout=pipe, cwd=ROOT, limit=LIMIT
+    )
+    try:
+        yield Child(process)
+    finally:
+        await _ended(process)
+
+
+class Server:
+    def __init__(self, process: asyncio.subprocess.Process, url: str, began: float) -> None:
+        self._process = process
+        self.url = url
+        self.began = began
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def answers(self, path: str) -> float:
+        """Wait until a path is answered, and return how many seconds after the start that was."""
+        async with aiohttp.ClientSession() as http:
+            while True:
+                assert self._process.returncode is None, "moot serve has ended"
+                try:
+                    async with http.get(self.url + path) as response:
+                        assert response.status == 200, await response.text()
+                        return time.monotonic() - self.began
+                except aiohttp.ClientConnectorError:
+                    await asyncio.sleep(LOOK_SECONDS)
+
+
+@asynccontextmanager
+async def moot_serve(
+    folder: Path, database_url: str, settings: str = "", *, auth: str = "local", limited: bool = False
+) -> AsyncIterator[Server]:
+    """Start `moot serve` on a free port and end it; `limited` is the command as it is installed."""
+    config = folder / "moot.toml"
+    config.write_text(settings, encoding="utf-8")
+    port = _free_port()
+    command = [str(MOOT)] if limited else [sys.executable, "-m", "bench.serve_unlimited"]
+    with (folder / "serve.log").open("ab") as log:
+        began = time.monotonic()
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            *("serve", "--port", str(port), "--config", str(config)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=ROOT if not limited else folder,
+            env={**_environment(folder), "MOOT_DATABASE_URL": database_url, "MOOT_AUTH": auth},
+        )
+    try:
+        yield Server(process, f"http://127.0.0.1:{port}", began)
+    except BaseException:
+        sys.stderr.write((folder / "serve.log").read_text("utf-8")[-4000:])
+        raise
+    finally:
+        await _ended(process)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time that all threads of a process have used, user and system; 0 if it is gone."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)  # how Linux names the CPU clock of another process
+    except OSError:
+        return 0.0
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text("utf-8").rpartition(")")[2].split()[1])
+        except OSError:  # it ended while we looked
+            continue
+        if parent == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def _environment(folder: Path) -> Mapping[str, str]:
+    """A machine without keys, servers and settings of its own."""
+    return {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder / ".config"),
+        "XDG_DATA_HOME": str(folder / "data"),
+        "LANG": "C.UTF-8",
+        **dict.fromkeys(SERVERS, NOBODY),
+    }
+
+
+def _free_port() -> int:
+    with create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Ask a process to end, and end it if it does not."""
+    if process.returncode is None:
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), LEAVE_SECONDS)
+    except TimeoutError:
+        process.kill()
+        await process.wait()

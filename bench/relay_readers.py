@@ -1,0 +1,198 @@
+"""The readers of all runs, in a process of their own: they read server-sent events, and count what is missing.
+
+A chunk's text is the time at which the provider sent it, so a stream has arrived whole when as many times as the
+provider sent have come, each later than the one before.
+"""
+
+import asyncio
+import gc
+import sys
+import time
+from typing import cast
+
+import msgspec
+import uvloop
+from msgspec import Struct
+
+from bench.server import allow_many_files
+
+
+class Order(Struct, frozen=True):
+    """What is asked on a line of the input: to follow runs, or to measure between two times."""
+
+    runs: list[str] = []
+    lanes: int = 1
+    chunks: int = 0
+    newcomer: bool = False
+    window: tuple[float, float] | None = None
+
+
+class Heard(Struct, frozen=True):
+    """What was heard in all; lateness is in seconds, and that of chunks is of those within the window."""
+
+    chunks: int
+    events: int
+    late: list[float]
+    first: list[float]
+    newcomers: list[float]
+    lost: int
+    troubles: list[str]
+
+
+class Answer(Struct):
+    text: str = ""
+
+
+class Event(Struct):
+    type: str
+    participant: str = ""
+    text: str = ""
+    status: str = ""
+    attempt: int = 1
+    message: Answer | str = ""
+
+
+class Lane(Struct):
+    first: float | None = None
+    last: float = 0.0
+    chunks: int = 0
+    characters: int = 0
+
+
+class Hall:
+    """Everything that all readers have heard."""
+
+    def __init__(self) -> None:
+        self.window = (float("inf"), float("inf"))
+        self.chunks = self.events = self.lost = 0
+        self.late: list[float] = []
+        self.first: list[float] = []
+        self.newcomers: list[float] = []
+        self.troubles: list[str] = []
+        self.open = 0
+        self.opened = 0
+
+    def hear(self, sent: float, now: float) -> None:
+        if self.window[0] <= now < self.window[1]:
+            self.chunks += 1
+            self.late.append(now - sent)
+
+    def heard(self) -> Heard:
+        return Heard(
+            self.chunks, self.events, self.late, self.first, self.newcomers, self.lost, self.troubles[:20]
+        )
+
+
+class Reader(asyncio.Protocol):
+    decode = msgspec.json.Decoder(Event).decode
+
+    def __init__(self, run: str, order: Order, hall: Hall) -> None:
+        self._run = run
+        self._order = order
+        self._hall = hall
+        self._rest = b""
+        self._last = 0
+        self._greeted = False
+        self._ended = False
+        self._lanes: dict[str, Lane] = {}
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        request = f"GET /api/runs/{self._run}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        self._transport.write(request.encode())
+
+    def data_received(self, data: bytes) -> None:
+        now = time.monotonic()
+        *blocks, self._rest = (self._rest + data).split(b"\n\n")
+        for block in blocks:
+            if not self._greeted:
+                self._greet(block)
+            numbered, _, body = block.rpartition(b"\r\n")[2].partition(b"\ndata: ")
+            if body:
+                self._number(numbered)
+                self._read(self.decode(body), now)
+        if self._ended:
+            self._transport.close()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        heard = sum(lane.chunks for lane in self._lanes.values())
+        self._hall.lost += self._order.lanes * self._order.chunks - heard
+        if not self._ended:
+            self._trouble("the stream ended before the run did")
+        self._hall.open -= 1
+
+    def _greet(self, block: bytes) -> None:
+        self._greeted = True
+        self._hall.opened += 1
+        if not block.startswith(b"HTTP/1.1 200 "):
+            self._trouble(block.decode("latin-1"))
+
+    def _number(self, numbered: bytes) -> None:
+        number = int(numbered.removeprefix(b"id: "))
+        if number != self._last + 1:
+            self._trouble(f"{number} came after {self._last}")
+        self._last = number
+
+    def _read(self, event: Event, now: float) -> None:
+        lane = self._lanes.setdefault(event.participant, Lane())
+        match event.type:
+            case "text_delta":
+                self._hear(lane, event.text, now)
+            case "turn_started" if event.attempt > 1:
+                self._trouble(f"{event.participant} was asked again")
+            case "turn_ended":
+                self._compare(lane, event)
+            case "run_ended":
+                self._ended = True
+
+    def _hear(self, lane: Lane, text: str, now: float) -> None:
+        lane.characters += len(text)
+        if self._hall.window[0] <= now < self._hall.window[1]:
+            self._hall.events += 1
+        for stamp in text.split():
+            sent = float(stamp)
+            if sent <= lane.last:
+                self._trouble(f"{sent} came after {lane.last}")
+            if lane.first is None:
+                lane.first = now - sent
+                (self._hall.newcomers if self._order.newcomer else self._hall.first).append(lane.first)
+            lane.last = sent
+            lane.chunks += 1
+            self._hall.hear(sent, now)
+
+    def _compare(self, lane: Lane, event: Event) -> None:
+        """What is kept of a turn must be what was heard of it."""
+        kept = event.message.text if isinstance(event.message, Answer) else ""
+        if event.status != "completed" or len(kept) != lane.characters:
+            self._trouble(f"a turn {event.status} with {len(kept)} characters of {lane.characters} heard")
+
+    def _trouble(self, words: str) -> None:
+        self._hall.troubles.append(f"{self._run}: {words}")
+
+
+async def read(address: str) -> None:
+    """Obey the lines of the input, tell when all streams are open, and in the end what was heard."""
+    loop = asyncio.get_running_loop()
+    host, _, port = address.removeprefix("http://").partition(":")
+    hall = Hall()
+    lines = asyncio.StreamReader(limit=2**20)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while line := await lines.readline():
+        order = msgspec.json.decode(line, type=Order)
+        hall.window = order.window or hall.window
+        hall.open += len(order.runs)
+        before = hall.opened
+        for run in order.runs:
+            await loop.create_connection(lambda run=run: Reader(run, order, hall), host, int(port))  # type: ignore[misc]
+        while hall.opened < before + len(order.runs):
+            await asyncio.sleep(0.01)
+        print("obeyed", flush=True)
+    while hall.open:
+        await asyncio.sleep(0.05)
+    sys.stdout.buffer.write(msgspec.json.encode(hall.heard()) + b"\n")
+
+
+if __name__ == "__main__":
+    allow_many_files()
+    gc.disable()
+    uvloop.run(read(sys.argv[1]))

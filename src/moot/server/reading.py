@@ -1,0 +1,56 @@
+"""Reading what a request brings: JSON that says it is JSON, with nothing in it that no database keeps."""
+
+from typing import Any
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.exceptions import ClientException, InternalServerException
+from litestar.handlers import BaseRouteHandler
+from litestar.status_codes import HTTP_415_UNSUPPORTED_MEDIA_TYPE
+
+from moot.model.errors import NotFound, UsageError
+
+ESCAPED_NUL = rb"\u0000"
+
+
+class JsonRequest(Request[Any, Any, Any]):
+    async def body(self) -> bytes:
+        try:
+            return await super().body()
+        except InternalServerException as error:  # how Litestar says that whoever sends has left
+            raise ClientException("The body was cut off.") from error
+
+    async def json(self) -> Any:
+        """Decode the body; text loses its NUL characters, wherever it is."""
+        if self.content_type[0] != "application/json":
+            raise ClientException(
+                "Send the body as JSON, with the header Content-Type: application/json.",
+                status_code=HTTP_415_UNSUPPORTED_MEDIA_TYPE,
+            )
+        try:
+            decoded = await super().json()
+        except UnicodeDecodeError as error:
+            raise UsageError("The body is not JSON in UTF-8.") from error
+        except RecursionError as error:
+            raise UsageError("The body is nested too deeply.") from error
+        return _without_nul(decoded) if ESCAPED_NUL in await self.body() else decoded
+
+
+def _without_nul(value: Any) -> Any:
+    match value:
+        case str():
+            return value.replace("\0", "")
+        case list():
+            return [_without_nul(item) for item in value]
+        case dict():
+            return {_without_nul(name): _without_nul(item) for name, item in value.items()}
+        case _:
+            return value
+
+
+async def plain(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Guard every route: no database looks for a NUL character, and nothing has one in its name."""
+    if "\0" in connection.scope["path"]:
+        raise NotFound("Nothing is here: an id has no NUL character.")
+    if b"%00" in connection.scope["query_string"]:
+        raise UsageError("The query has a NUL character in it: leave it out.")

@@ -1,0 +1,120 @@
+"""Tables whose participants follow scripts, with all that was sent to them and all that was told of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from moot.engine.inline import at_once
+from moot.engine.speaker import Speaker
+from moot.engine.table import Body, LiveTable, Scene
+from moot.model.discussions import Message
+from moot.model.errors import UsageError
+from moot.model.events import Event, TextDelta, TurnEnded, TurnStatus
+from moot.model.participants import Participant, seat
+from moot.model.plans import Plan
+from moot.model.requests import ModelRequest
+from moot.providers.keys import KeyRing
+from moot.providers.provider import ChunkStream
+from moot.providers.registry import Resolved
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.streams.stop import Stop
+from moot.streams.turn import Limits
+
+SPEAKER = Speaker(Limits(idle=5, total=30), backoff=0.001, jitter=lambda: 0.5)
+QUESTION = Message(id="msg_1", discussion="dis_1", run="run_1", role="user", content="Why?", number=1)
+
+
+class Recorded(ScriptedProvider):
+    """Scripts that remember what they were asked, and whose answers were heard to their end or closed."""
+
+    def __init__(self, scripts: Mapping[str, Script]) -> None:
+        super().__init__(Scripts({**BUILT_IN, **scripts}))
+        self.asked: list[ModelRequest] = []
+        self.closed = 0
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        self.asked.append(request)
+        try:
+            async for chunks in super().stream(request, key):
+                yield chunks
+        finally:
+            self.closed += 1
+
+
+class Said:
+    """A transcript in a list; `heard` is called with every event before it counts as told."""
+
+    def __init__(self, said: Sequence[Message]) -> None:
+        self.said = list(said)
+        self.events: list[Event] = []
+        self.heard: Callable[[Event], None] = lambda _: None
+
+    async def append(self, events: list[Event]) -> None:
+        for event in events:
+            self.heard(event)
+            self.events.append(event)
+
+    async def keep(self, ended: TurnEnded, message: Message) -> None:
+        self.said.append(replace(message, number=len(self.said) + 1))
+        await self.append([ended])
+
+
+class Stage:
+    """A table set up for a test. The models of its seats are names of scripts."""
+
+    def __init__(
+        self,
+        mode: str,
+        *models: str,
+        said: Sequence[Message] = (QUESTION,),
+        refused: Mapping[str, UsageError] | None = None,
+        scripts: Mapping[str, Script] | None = None,
+        **more: object,
+    ) -> None:
+        plan = Plan(mode=mode, participants=seat(models), **more)  # type: ignore[arg-type]
+        self.provider = Recorded(scripts or {})
+        self.transcript = Said(said)
+        self.stop = Stop()
+        self.steps: list[str] = []
+        self._refused = refused or {}
+        scene = Scene(run="run_1", discussion="dis_1", plan=plan)
+        self.table = LiveTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step)
+
+    async def _chain(self, who: Participant) -> Sequence[Resolved]:
+        if who.id in self._refused:
+            raise self._refused[who.id]
+        return [Resolved(who.model, self.provider, who.model, KeyRing(()))]
+
+    async def _step(self, name: str, body: Body) -> TurnStatus:
+        self.steps.append(name)
+        return await at_once(name, body)
+
+    def when_heard(self, who: str, words: str, then: Callable[[], None]) -> None:
+        """Do something as soon as a participant has said certain words."""
+
+        def listen(event: Event) -> None:
+            if isinstance(event, TextDelta) and event.participant == who and words in event.text:
+                then()
+
+        self.transcript.heard = listen
+
+    @property
+    def answers(self) -> list[Message]:
+        return [message for message in self.transcript.said if message.role == "assistant"]
+
+    @property
+    def told(self) -> list[str]:
+        """What was kept, in short."""
+        return [f"{m.round}/{m.participant} {m.status}: {m.content}" for m in self.answers]
+
+    @property
+    def asked(self) -> list[list[tuple[str, ...]]]:
+        """What every call was sent, without system prompts: for each message its role and its texts."""
+        return [
+            [
+                (message.role, *(str(getattr(part, "text", part)) for part in message.parts))
+                for message in call.messages
+            ]
+            for call in self.provider.asked
+        ]

@@ -1,0 +1,289 @@
+"""Dialogues at a table: who is asked, what is kept, and what a failure or a stop does to the others."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from moot.engine.table import Stopped, run_status
+from moot.model.discussions import Message
+from moot.model.errors import MissingKey, StoreUnavailable
+from moot.model.events import Event, StageStarted, TextDelta, TurnEnded, TurnStatus
+from moot.providers.scripts import Script
+from moot.streams.stop import Reason, Stop
+from tests.engine.tables import QUESTION, Stage
+
+SCRIPTS = {
+    "yes": Script(answer="Yes, indeed."),
+    "no": Script(answer="Not at all."),
+    "slow": Script(answer="Well, let me think about it.", chunk=6, pace=0.01),
+    "endless": Script(answer="On and on. ", chunk=11, pace=0.005, fault="endless"),
+}
+
+
+def stage(mode: str, *models: str, **more: object) -> Stage:
+    return Stage(mode, *models, scripts=SCRIPTS, **more)  # type: ignore[arg-type]
+
+
+def kept(who: str, words: str, *, round_: int = 0, status: TurnStatus = "completed") -> Message:
+    return replace(
+        QUESTION,
+        id=f"msg_{who}_{round_}",
+        role="assistant",
+        participant=who,
+        name=who.title(),
+        stage="round",
+        round=round_,
+        content=words,
+        status=status,
+        number=2,
+    )
+
+
+class TestModes:
+    async def test_in_a_consensus_everybody_has_heard_all_that_was_said_before(self) -> None:
+        table = stage("consensus", "yes", "no")
+        assert await table.table.play() == "completed"
+        assert table.asked == [
+            [("user", "Why?")],
+            [("user", "Why?", "Alpha said:\n\nYes, indeed.")],
+            [("user", "Why?"), ("assistant", "Yes, indeed."), ("user", "Beta said:\n\nNot at all.")],
+            [
+                ("user", "Why?", "Alpha said:\n\nYes, indeed."),
+                ("assistant", "Not at all."),
+                ("user", "Alpha said:\n\nYes, indeed."),
+            ],
+        ]
+        assert table.told == [
+            "0/alpha completed: Yes, indeed.",
+            "0/beta completed: Not at all.",
+            "1/alpha completed: Yes, indeed.",
+            "1/beta completed: Not at all.",
+        ]
+
+    async def test_in_parallel_nobody_sees_the_others_whoever_is_first(self) -> None:
+        table = stage("parallel", "yes", "slow", "no")
+        assert await table.table.play() == "completed"
+        assert table.asked == [[("user", "Why?")]] * 3
+        speakers = [event.participant for event in table.transcript.events if isinstance(event, TextDelta)]
+        assert speakers.index("gamma") < len(speakers) - 1 - speakers[::-1].index("beta")
+
+    async def test_one_who_fails_is_passed_over_and_its_failure_is_told_to_nobody(self) -> None:
+        table = stage("consensus", "unauthorized", "yes", rounds=1)
+        assert await table.table.play() == "completed"
+        assert [(m.participant, m.status) for m in table.answers] == [
+            ("alpha", "failed"),
+            ("beta", "completed"),
+        ]
+        assert table.asked[-1] == [("user", "Why?")]
+
+    async def test_what_broke_off_is_kept_and_told_as_such(self) -> None:
+        table = stage("consensus", "reset", "yes", rounds=1)
+        await table.table.play()
+        partial = table.answers[0]
+        assert (partial.status, partial.content) == ("partial", "A table has no head when")
+        assert table.asked[-1] == [("user", "Why?", f"Alpha said, and was cut off:\n\n{partial.content}")]
+
+    async def test_rounds_are_announced(self) -> None:
+        table = stage("consensus", "yes", "no")
+        await table.table.play()
+        order = [
+            f"round {event.round}" if isinstance(event, StageStarted) else event.participant
+            for event in table.transcript.events
+            if isinstance(event, StageStarted | TurnEnded)
+        ]
+        assert order == ["round 0", "alpha", "beta", "round 1", "alpha", "beta"]
+
+    async def test_the_table_goes_on_by_itself(self) -> None:
+        said = [QUESTION, kept("alpha", "Yes.")]
+        table = stage("continue", "yes", "no", said=said, turns=3, first=1)
+        assert await table.table.play() == "completed"
+        assert [message.participant for message in table.answers] == ["alpha", "beta", "alpha", "beta"]
+        (_, *texts) = table.asked[0][-1]
+        assert texts[-1] == table.answers[1].instruction
+
+
+class TestKeeping:
+    async def test_an_answer_is_kept_with_how_its_prompt_was_made(self) -> None:
+        table = stage("parallel", "yes", "no", to=("alpha",))
+        await table.table.play()
+        (answer,) = table.answers
+        assert answer == replace(
+            answer,
+            discussion="dis_1",
+            run="run_1",
+            role="assistant",
+            content="Yes, indeed.",
+            participant="alpha",
+            name="Alpha",
+            stage="answer",
+            round=0,
+            status="completed",
+            model="yes",
+            fault=None,
+            audience=("alpha",),
+            view="blind",
+            upto=1,
+            instruction=None,
+        )
+        (ended,) = [event for event in table.transcript.events if isinstance(event, TurnEnded)]
+        assert (answer.usage, answer.cost, answer.latency) == (ended.usage, ended.cost, ended.latency)
+        assert answer.id.startswith("msg_")
+        assert answer.created_at > 0
+
+    async def test_a_turn_that_was_kept_is_not_asked_again(self) -> None:
+        table = stage("consensus", "yes", "no", said=[QUESTION, kept("alpha", "Kept.")], rounds=1)
+        assert await table.table.play() == "completed"
+        assert table.asked == [[("user", "Why?", "Alpha said:\n\nKept.")]]
+        assert table.told == ["0/alpha completed: Kept.", "0/beta completed: Not at all."]
+        assert [e.participant for e in table.transcript.events if isinstance(e, TurnEnded)] == ["beta"]
+
+    @pytest.mark.parametrize("other", [{"run": "run_0"}, {"round": 1}, {"stage": "answer"}])
+    async def test_only_the_very_turn_counts_as_kept(self, other: dict[str, object]) -> None:
+        said = [QUESTION, replace(kept("alpha", "Kept."), **other)]
+        table = stage("consensus", "yes", said=said, rounds=1)
+        await table.table.play()
+        assert len(table.asked) == 1
+
+    async def test_how_a_kept_turn_ended_is_remembered(self) -> None:
+        said = [QUESTION, kept("alpha", "", status="failed")]
+        table = stage("consensus", "yes", said=said, rounds=1)
+        assert await table.table.play() == "failed"
+        assert table.asked == []
+
+    async def test_every_turn_is_a_step_with_a_name_of_its_own(self) -> None:
+        table = stage("consensus", "yes", "no")
+        await table.table.play()
+        assert table.steps == ["round/0/alpha", "round/0/beta", "round/1/alpha", "round/1/beta"]
+
+    async def test_steps_of_a_parallel_run_are_begun_in_the_order_of_the_seats(self) -> None:
+        table = stage("parallel", "slow", "yes", "no")
+        await table.table.play()
+        assert table.steps == ["answer/0/alpha", "answer/0/beta", "answer/0/gamma"]
+
+
+class TestRefusal:
+    @pytest.mark.parametrize("mode", ["parallel", "consensus"])
+    async def test_one_that_cannot_be_asked_says_why_and_the_others_go_on(self, mode: str) -> None:
+        why = MissingKey("No key for openai: set OPENAI_API_KEY.")
+        table = stage(mode, "yes", "no", refused={"alpha": why}, rounds=1)
+        assert await table.table.play() == "completed"
+        assert table.told == ["0/alpha failed: ", "0/beta completed: Not at all."]
+        refused = table.answers[0]
+        assert refused.fault is not None
+        assert (refused.fault.message, refused.fault.retryable) == (str(why), False)
+        assert (refused.model, refused.cost) == ("yes", 0.0)
+
+    async def test_where_nobody_can_be_asked_the_run_failed(self) -> None:
+        why = MissingKey("No key.")
+        table = stage("parallel", "yes", "no", refused={"alpha": why, "beta": why})
+        assert await table.table.play() == "failed"
+
+
+class TestStops:
+    @pytest.mark.parametrize("mode", ["parallel", "consensus"])
+    async def test_one_who_is_stopped_keeps_what_came_and_leaves_the_others_alone(self, mode: str) -> None:
+        table = stage(mode, "endless", "slow", rounds=1)
+        table.when_heard("alpha", "On and on.", table.table.stops["alpha"].request)
+        assert await table.table.play() == "completed"
+        assert table.told == [
+            "0/alpha stopped: On and on. ",
+            "0/beta completed: Well, let me think about it.",
+        ]
+
+    async def test_one_who_is_stopped_is_not_asked_in_later_rounds(self) -> None:
+        table = stage("consensus", "endless", "yes", rounds=2)
+        table.when_heard("alpha", "On", table.table.stops["alpha"].request)
+        assert await table.table.play() == "completed"
+        assert [call.model for call in table.provider.asked] == ["endless", "yes", "yes"]
+
+    async def test_where_the_only_one_is_stopped_the_run_is(self) -> None:
+        table = stage("single", "endless")
+        table.when_heard("alpha", "On", table.table.stops["alpha"].request)
+        assert await table.table.play() == "stopped"
+
+    @pytest.mark.parametrize(
+        ("reason", "status"), [("stopped_by_user", "stopped"), ("follow_up_interrupt", "interrupted")]
+    )
+    async def test_a_stop_of_the_run_ends_the_mode_at_once(self, reason: Reason, status: TurnStatus) -> None:
+        table = stage("consensus", "yes", "endless", "no", rounds=3)
+        table.when_heard("beta", "On", lambda: table.stop.request(reason))
+        assert await table.table.play() == status
+        assert table.told == ["0/alpha completed: Yes, indeed.", f"0/beta {status}: On and on. "]
+        assert len(table.provider.asked) == 2
+
+    async def test_a_stop_of_the_run_stops_all_who_speak_at_the_same_time(self) -> None:
+        table = stage("parallel", "endless", "endless", "yes")
+
+        def stop_at_the_first_end(event: Event) -> None:
+            if isinstance(event, TurnEnded):
+                table.stop.request()
+
+        table.transcript.heard = stop_at_the_first_end
+        assert await table.table.play() == "stopped"
+        assert {message.participant: message.status for message in table.answers} == {
+            "alpha": "stopped",
+            "beta": "stopped",
+            "gamma": "completed",
+        }
+        assert table.provider.closed == 3
+
+    @pytest.mark.parametrize("mode", ["single", "parallel", "consensus", "continue", "poll"])
+    async def test_a_run_that_was_stopped_before_it_began_asks_nobody(self, mode: str) -> None:
+        table = stage(mode, "yes", "no")
+        table.stop.request()
+        assert await table.table.play() == "stopped"
+        assert (table.asked, table.told, table.transcript.events) == ([], [], [])
+
+    async def test_a_mode_learns_of_a_stop_by_being_left(self) -> None:
+        table = stage("consensus", "yes")
+        table.stop.request()
+        with pytest.raises(Stopped):
+            await table.table.open_stage("round")
+
+
+async def test_where_an_answer_cannot_be_kept_nobody_speaks_on() -> None:
+    table = stage("parallel", "yes", "endless")
+
+    def unreachable(event: Event) -> None:
+        if isinstance(event, TurnEnded):
+            raise StoreUnavailable
+
+    table.transcript.heard = unreachable
+    with pytest.raises(StoreUnavailable):
+        await table.table.play()
+    assert table.provider.closed == 2
+
+
+def status_of(turns: list[TurnStatus], reason: Reason | None = None) -> str:
+    stop = Stop()
+    if reason:
+        stop.request(reason)
+    return run_status(turns, stop)
+
+
+turns_at_random = st.lists(st.sampled_from(get_args(TurnStatus)))
+
+
+class TestRunStatus:
+    @given(turns_at_random)
+    def test_a_run_that_was_stopped_is_stopped_whatever_its_turns_are(self, turns: list[TurnStatus]) -> None:
+        assert status_of(turns, "stopped_by_user") == "stopped"
+        assert status_of(turns, "follow_up_interrupt") == "interrupted"
+
+    @given(turns_at_random)
+    def test_one_who_finished_is_enough(self, turns: list[TurnStatus]) -> None:
+        assert status_of([*turns, "completed"]) == "completed"
+
+    @pytest.mark.parametrize(
+        ("turns", "status"),
+        [
+            ([], "failed"),
+            (["failed", "partial"], "failed"),
+            (["failed", "stopped"], "stopped"),
+        ],
+    )
+    def test_where_nobody_finished(self, turns: list[TurnStatus], status: str) -> None:
+        assert status_of(turns) == status

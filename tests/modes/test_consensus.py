@@ -1,0 +1,46 @@
+import pytest
+
+from moot.modes.consensus import consensus
+from tests.modes.fake import FakeTable, Left, plan
+
+
+async def test_two_participants_and_two_rounds_are_four_turns() -> None:
+    table = FakeTable(plan("consensus"))
+    await consensus(table)
+    assert table.told == [
+        "round 0",
+        "round/0/alpha sees everything",
+        "round/0/beta sees everything",
+        "round 1",
+        "round/1/alpha sees everything",
+        "round/1/beta sees everything",
+    ]
+
+
+async def test_one_who_fails_is_passed_over_and_asked_again_in_the_next_round() -> None:
+    table = FakeTable(plan("consensus", 3), {"alpha": ["failed"], "beta": ["completed", "failed"]})
+    await consensus(table)
+    assert table.told == [
+        "round 0",
+        "round/0/alpha sees everything: failed",
+        "round/0/beta sees everything",
+        "round/0/gamma sees everything",
+        "round 1",
+        "round/1/alpha sees everything",
+        "round/1/beta sees everything: failed",
+        "round/1/gamma sees everything",
+    ]
+
+
+async def test_there_are_as_many_rounds_as_were_planned_for_those_who_are_spoken_to() -> None:
+    table = FakeTable(plan("consensus", 3, rounds=3, to=("beta",)))
+    await consensus(table)
+    turns = [f"round/{round_}/beta sees everything" for round_ in range(3)]
+    assert [line for line in table.told if "sees" in line] == turns
+
+
+async def test_a_stop_ends_it_wherever_it_is() -> None:
+    table = FakeTable(plan("consensus"), stopped_after=2)
+    with pytest.raises(Left):
+        await consensus(table)
+    assert table.told == ["round 0", "round/0/alpha sees everything", "round/0/beta sees everything"]

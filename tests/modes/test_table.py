@@ -1,0 +1,37 @@
+"""What holds for every mode, whatever it does at its table."""
+
+from collections.abc import Mapping
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.context.views import VIEWS
+from moot.model.events import TurnStatus
+from moot.modes import CHOOSABLE, MODES
+from moot.modes.table import Table
+from tests.modes.fake import FakeTable, plan
+
+endings = st.dictionaries(
+    st.sampled_from(["alpha", "beta", "gamma"]),
+    st.lists(st.sampled_from(get_args(TurnStatus)), max_size=6),
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(ends=endings, seats=st.integers(1, 3), rounds=st.integers(1, 4), turns=st.integers(1, 9))
+async def test_a_mode_ends_and_gives_every_turn_a_name_of_its_own(
+    mode: str, ends: Mapping[str, list[TurnStatus]], seats: int, rounds: int, turns: int
+) -> None:
+    table = FakeTable(plan(mode, seats, rounds=rounds, turns=turns), ends)
+    at: Table = table
+    await MODES[mode](at)
+    spoken = [line for line in table.told if " sees " in line]
+    assert 1 <= len(spoken) <= seats * rounds + turns
+    assert all(any(f"sees {view}" in line for view in VIEWS) for line in spoken)
+
+
+def test_people_choose_among_three_modes() -> None:
+    assert set(CHOOSABLE) == {"single", "parallel", "consensus"}
+    assert set(CHOOSABLE) < set(MODES)

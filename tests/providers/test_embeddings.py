@@ -1,0 +1,103 @@
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from moot.model.errors import ProviderError, UnknownModel
+from moot.providers.embeddings import HttpEmbedder, embedder
+from moot.providers.registry import ProviderConfig, Registry
+from moot.providers.transport import Transport
+from tests.taking import KEY
+
+NAME = "near/nomic"
+BACKWARDS = {
+    "data": [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1.0, 0.5], "object": "x"}]
+}
+
+
+class Server:
+    """An OpenAI-compatible server that answers every call for embeddings in the same way."""
+
+    def __init__(self, answer: object, status: int = 200) -> None:
+        self._answer = answer
+        self._status = status
+        self.asked: list[tuple[str, object]] = []
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.asked.append(
+            (request.headers.get("Authorization", ""), msgspec.json.decode(await request.read()))
+        )
+        body = self._answer if isinstance(self._answer, bytes) else msgspec.json.encode(self._answer)
+        return web.Response(body=body, status=self._status, content_type="application/json")
+
+
+@asynccontextmanager
+async def serving(server: Server, key: str = "") -> AsyncIterator[HttpEmbedder]:
+    app = web.Application()
+    app.router.add_post("/v1/embeddings", server.handle)
+    transport = Transport()
+    async with TestServer(app) as served:
+        config = ProviderConfig(api="openai", base_url=str(served.make_url("")), key_env="NEAR_KEY")
+        async with Registry({"near": config}, {"NEAR_KEY": key}) as registry:
+            yield embedder(NAME, registry, transport)
+    await transport.aclose()
+
+
+async def test_every_text_gets_its_own_vector_whatever_their_order() -> None:
+    server = Server(BACKWARDS)
+    async with serving(server) as near:
+        assert near.name == NAME
+        assert await near.embed(["a", "b"]) == [[1.0, 0.5], [0, 1]]
+    assert server.asked == [("", {"model": "nomic", "input": ["a", "b"]})]
+
+
+async def test_a_key_goes_along_where_there_is_one() -> None:
+    server = Server(BACKWARDS)
+    async with serving(server, KEY) as near:
+        await near.embed(["a", "b"])
+    assert server.asked[0][0] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>",
+        b"",
+        {"data": []},
+        {"data": [{"index": 0, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": "AAAA"}, {"index": 1, "embedding": "AAAA"}]},
+        b"[" * 100_000,
+    ],
+)
+async def test_what_cannot_be_read_is_a_fault_of_the_provider(answer: object) -> None:
+    async with serving(Server(answer)) as near:
+        with pytest.raises(ProviderError, match="near gave no embeddings"):
+            await near.embed(["a", "b"])
+
+
+async def test_a_refusal_is_told_without_the_key() -> None:
+    async with serving(Server({"error": {"message": f"bad key {KEY}"}}, status=401), KEY) as near:
+        with pytest.raises(ProviderError, match="Key rejected for near") as error:
+            await near.embed(["a"])
+    assert error.value.fault.kind == "auth"
+    assert KEY not in str(error.value)
+
+
+async def test_a_server_that_is_gone_is_a_fault_too() -> None:
+    async with serving(Server(BACKWARDS)) as near:
+        pass
+    with pytest.raises(ProviderError, match="is it running"):
+        await near.embed(["a"])
+    await near._transport.aclose()
+
+
+@pytest.mark.parametrize("name", ["nomic", "near/", "nowhere/nomic", "scripted/echo"])
+async def test_a_name_that_leads_nowhere_is_refused(name: str) -> None:
+    async with Registry({}, {}) as registry:
+        with pytest.raises(UnknownModel, match="provider/model"):
+            embedder(name, registry, Transport())

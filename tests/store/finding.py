@@ -1,0 +1,21 @@
+"""Insights as a model might have found them."""
+
+from moot.model.ids import new_id
+from moot.model.knowledge import Insight
+
+
+def insight(title: str, detail: str = "So it is.", suggestion: str | None = None) -> Insight:
+    return Insight(
+        id=new_id("insight"),
+        discussion="",
+        project=None,
+        kind="pattern",
+        title=title,
+        detail=detail,
+        category="rooms",
+        suggestion=suggestion,
+        severity=None,
+        paired=None,
+        messages=("msg_1",),
+        created_at=1.0,
+    )
