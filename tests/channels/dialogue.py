@@ -8,6 +8,7 @@ from moot.model.events import (
     Event,
     Notice,
     RunStarted,
+    StageStarted,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
@@ -33,6 +34,10 @@ class Screen(StringIO):
 
 def sits_down(*models: str) -> Event:
     return RunStarted(participants=seat(models))
+
+
+def opens(round: int) -> Event:
+    return StageStarted(stage="round", round=round)
 
 
 def begins(who: str, model: str = "a/one", attempt: int = 1) -> Event:

@@ -2,6 +2,7 @@ import re
 from io import StringIO
 
 import pytest
+from inline_snapshot import snapshot
 from rich.console import Console
 
 from moot.channels.live import Column, Live, columns_for, update
@@ -16,6 +17,7 @@ from tests.channels.dialogue import (
     begins,
     ends,
     notice,
+    opens,
     retracts,
     says,
     sits_down,
@@ -218,3 +220,93 @@ def test_waiting_is_counted() -> None:
     column = Column(seat(("a/one",))[0], "cyan", "a/one", since=100.0)
     assert column.doing(101.0) == "waiting"
     assert column.doing(112.4) == "waiting for 12 s"
+
+
+class TestRounds:
+    """A discussion in turns: one speaks, and what the others said stands above."""
+
+    ALPHA = (opens(0), begins("alpha"), says("alpha", "Round tables."), ends("alpha", "Round tables."))
+    BETA = (begins("beta", "b/two"), says("beta", "Square tables."), ends("beta", "Square.", model="b/two"))
+    AGAIN = (opens(1), begins("alpha"), says("alpha", "Still round."), ends("alpha", "Still round."))
+
+    def test_it_reads_from_top_to_bottom_and_nothing_is_printed_twice(self) -> None:
+        file = StringIO()
+        live = Live(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
+        live.follow([sits_down("a/one", "b/two"), *self.ALPHA, *self.BETA, *self.AGAIN])
+        live.close()
+        assert ESCAPES.sub("", file.getvalue()) == snapshot("""\
+╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ round 1 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
+
+────────────────────────────────────────── Alpha · a/one ───────────────────────────────────────────
+Round tables.
+
+─────────────────────────────────────────── Beta · b/two ───────────────────────────────────────────
+Square.
+
+╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ round 2 ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌
+
+────────────────────────────────────────── Alpha · a/one ───────────────────────────────────────────
+Still round.
+
+""")
+
+    def test_only_whoever_speaks_is_drawn(self) -> None:
+        picture = drawn(sits_down("a/one", "b/two"), *self.ALPHA, *self.BETA[:2])
+        assert "Square tables." in picture
+        assert "Beta · b/two" in picture
+        assert "Alpha" not in picture
+        assert "Round tables." not in picture
+
+    def test_between_two_turns_nothing_is_drawn(self) -> None:
+        assert drawn(sits_down("a/one", "b/two"), *self.ALPHA).strip() == ""
+
+    def test_what_has_ended_is_off_the_live_view_when_it_is_written_out(self) -> None:
+        file = StringIO()
+        live = Live(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
+        live([sits_down("a/one", "b/two"), *self.ALPHA[:3]])
+        live._live.refresh()
+        assert "╰" in file.getvalue()  # the edge of what is drawn live
+        live([self.ALPHA[3]])
+        _, _, below = file.getvalue().rpartition("\nRound tables.")
+        live.close()
+        assert "╰" not in below
+
+    def test_those_who_speak_at_the_same_time_are_written_out_together(self) -> None:
+        both = (opens(0), begins("alpha"), begins("beta", "b/two"))
+        events = (sits_down("a/one", "b/two"), *both, ends("beta", "Square.", model="b/two"))
+        assert "Square." not in shown_before_the_end(*events)
+        written = shown_before_the_end(*events, ends("alpha", "Round."))
+        assert written.index("Round.") < written.index("Square.")
+
+    def test_one_who_could_not_be_asked_stands_in_its_place(self) -> None:
+        refused = ends("alpha", status="failed", finish=None, trouble=REJECTED)
+        written = shown_before_the_end(sits_down("a/one", "b/two"), opens(0), refused, *self.BETA)
+        assert written.index(REJECTED.message) < written.index("Square.")
+
+    def test_a_turn_that_was_cut_short_is_left_at_the_end(self) -> None:
+        written = shown(sits_down("a/one", "b/two"), *self.ALPHA, *self.BETA[:2])
+        assert written.rindex("Round tables.") < written.rindex("Square tables.")
+        assert written[written.rindex("Beta · b/two") :].count("Square tables.") == 1
+
+    @pytest.mark.parametrize("width", [100, 50])
+    def test_a_screen_is_not_steered_by_a_model(self, width: int) -> None:
+        hostile = (opens(0), begins("alpha"), says("alpha", HOSTILE), ends("alpha", HOSTILE))
+        written = screen(sits_down("a/one", "b/two"), *hostile, width=width)
+        assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b") if mark in written] == []
+
+
+def drawn(*events: Event) -> str:
+    """Return the live view as it stands after these events."""
+    file = StringIO()
+    live = Live(Console(file=StringIO(), force_terminal=True, width=100, height=20, highlight=False))
+    live.follow(events)
+    Console(file=file, width=100).print(live.view())
+    return file.getvalue()
+
+
+def shown_before_the_end(*events: Event) -> str:
+    """Return what was written out for good, before the live view is closed."""
+    file = StringIO()
+    live = Live(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
+    live.follow(events)
+    return ESCAPES.sub("", file.getvalue())

@@ -1,7 +1,7 @@
 import unicodedata
 from collections.abc import Sequence
 from io import StringIO
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import msgspec
 import pytest
@@ -17,12 +17,9 @@ from moot.channels.terminal import (
     bracketed,
     ending_words,
     safe,
-    usage_lines,
 )
-from moot.model.chunks import Usage
-from moot.model.events import Event, RunEnded, TurnEnded
+from moot.model.events import Event, RunEnded, TurnEnded, TurnStarted
 from moot.model.faults import fault
-from moot.model.participants import seat
 from tests.channels.dialogue import (
     BROKE,
     HARMLESS,
@@ -32,6 +29,7 @@ from tests.channels.dialogue import (
     begins,
     ends,
     notice,
+    opens,
     retracts,
     says,
     sits_down,
@@ -107,6 +105,11 @@ class TestSolo:
     def test_a_pipe_gets_what_the_model_said(self) -> None:
         assert alone(says("alpha", HOSTILE), ends("alpha", HOSTILE))[0] == f"{HOSTILE}\n"
 
+    def test_one_who_speaks_again_begins_a_new_paragraph(self) -> None:
+        first = (opens(0), says("alpha", "Round."), ends("alpha", "Round."))
+        second = (opens(1), begins("alpha"), says("alpha", "Or oval."), ends("alpha", "Or oval."))
+        assert alone(*first, *second)[0] == "Round.\n\nOr oval.\n"
+
     @given(st.lists(st.text(st.characters(categories=["Cc", "L"]))))
     def test_no_control_character_reaches_a_screen_however_it_is_cut(self, pieces: list[str]) -> None:
         out, _ = alone(*(says("alpha", piece) for piece in pieces), out=Screen())
@@ -171,10 +174,74 @@ Why.
         assert together(notice("Trying again.", "beta"))[1] == "moot: Beta: Trying again.\n"
 
 
+class TestPlainInRounds:
+    ROUNDS = (
+        opens(0),
+        begins("alpha"),
+        ends("alpha", "Round."),
+        ends("beta", model="b/two", status="failed", finish=None, trouble=REJECTED),
+        ends("gamma", "Square.", model="c/three"),
+        opens(1),
+        begins("alpha"),
+        ends("alpha", "Still round.", model="z/fallback"),
+        ends("beta", "Oval.", model="b/two"),
+        ends("gamma", "Squ", model="c/three", status="stopped", finish=None),
+    )
+
+    def test_blocks_follow_each_other_as_they_were_spoken(self) -> None:
+        assert together(*self.ROUNDS)[0] == snapshot("""\
+--- round 1 ---
+
+=== Alpha · a/one ===
+Round.
+
+=== Beta · b/two ===
+[failed: Key rejected for openai (HTTP 401).]
+
+=== Gamma · c/three ===
+Square.
+
+--- round 2 ---
+
+=== Alpha · z/fallback ===
+Still round.
+
+=== Beta · b/two ===
+Oval.
+
+=== Gamma · c/three ===
+Squ
+[Stopped.]
+
+""")
+
+    def test_each_is_printed_when_it_ends(self) -> None:
+        out = StringIO()
+        reader = Plain(out, StringIO())
+        lengths = []
+        for event in (sits_down("a/one", "b/two", "c/three"), *self.ROUNDS):
+            reader([event])
+            lengths.append(len(out.getvalue()))
+        grown = [after > before for before, after in pairwise(lengths)]
+        assert grown == [not isinstance(event, TurnStarted) for event in self.ROUNDS]
+
+    def test_one_who_never_ended_does_not_hold_up_the_next_round(self) -> None:
+        out, _ = together(opens(0), ends("beta", "Second.", model="b/two"), opens(1), ends("alpha", "First."))
+        assert out == (
+            "--- round 1 ---\n\n=== Beta · b/two ===\nSecond.\n\n"
+            "--- round 2 ---\n\n=== Alpha · a/one ===\nFirst.\n\n"
+        )
+
+    def test_a_notice_says_whom_it_is_about_in_later_rounds_too(self) -> None:
+        events = (opens(0), ends("alpha", "Round."), notice("Trying again.", "alpha"))
+        assert together(*events)[1] == "moot: Alpha: Trying again.\n"
+
+
 class TestJson:
     EVENTS = (
         sits_down("a/one", "b/two"),
         begins("alpha"),
+        opens(1),
         thinks("alpha", "Hm."),
         says("alpha", "two\nlines\u2028three\x1b"),
         notice("Trying again.", "beta"),
@@ -222,32 +289,6 @@ class TestJson:
 )
 def test_an_ending_is_told_where_the_text_does_not(turn: TurnEnded, words: str, in_brackets: str) -> None:
     assert (ending_words(turn), bracketed(turn)) == (words, in_brackets)
-
-
-def test_usage_is_one_line_a_turn() -> None:
-    turns = [
-        ends("alpha", cost=0.0123),
-        ends("beta", model="b/two", cost=None, usage=Usage(5, 7, estimated=True)),
-        ends("gamma", model="c/three", cost=0.0, usage=Usage(100, 50, reasoning=40, cached=80)),
-        ends("delta", model="d/four", status="failed", trouble=REJECTED, usage=Usage(), first_token=None),
-        ends("epsilon", model="e/five", cost=120.0),
-    ]
-    assert usage_lines(seat(("a/one",) * 5), turns) == snapshot(
-        [
-            "Alpha · a/one: 10 in, 20 out, $0.0123, first token 0.50 s, 2.00 s in all",
-            "Beta · b/two: about 5 in, about 7 out, cost unknown, first token 0.50 s, 2.00 s in all",
-            "Gamma · c/three: 100 in, 50 out, 40 of them reasoning, 80 cached, $0, first token 0.50 s, 2.00 s in all",
-            "Delta · d/four: 0 in, 0 out, $0, no first token, 2.00 s in all",
-            "Epsilon · e/five: 10 in, 20 out, $120, first token 0.50 s, 2.00 s in all",
-        ]
-    )
-
-
-def test_estimates_and_tiny_costs_are_called_so() -> None:
-    (estimated,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))])
-    (tiny,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=4e-7)])
-    assert "about $0.1" in estimated
-    assert "less than $0.000001" in tiny
 
 
 def test_errors_and_notices_do_not_steer_a_screen_either() -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from inline_snapshot import snapshot
 
-from moot.model.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
+from moot.model.events import Event, RunEnded, RunStarted, StageStarted, TextDelta, TurnEnded
 from moot.providers.scripts import SAMPLE
 from tests.cli.process import NOBODY, SECONDS, Moot, complaint, heard_out
 from tests.taking import KEY, LabServer
@@ -121,6 +121,91 @@ hi
         assert streamed == ended["alpha"].message.text == "A question"
 
 
+class TestConsensus:
+    MODELS = ("--mode", "consensus", "-m", "scripted/quick", "-m", "scripted/other")
+
+    def test_they_speak_in_turn_round_after_round(self, talk: Moot) -> None:
+        done = talk("ask", "hi", *self.MODELS)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == snapshot("""\
+--- round 1 ---
+
+=== Alpha · scripted/quick ===
+Round tables.
+
+=== Beta · scripted/other ===
+Square tables.
+
+--- round 2 ---
+
+=== Alpha · scripted/quick ===
+Round tables.
+
+=== Beta · scripted/other ===
+Square tables.
+
+""")
+
+    def test_each_hears_what_the_others_said(self, moot: Moot) -> None:
+        moot.write("heard.toml", '[first]\nanswer = "Round."\n[second]\nanswer = "I heard: {question}"')
+        moot.write("moot.toml", '[providers.scripted]\nscript = "heard.toml"\n')
+        models = ("-m", "scripted/first", "-m", "scripted/second")
+        done = moot("ask", "hi", "--mode", "consensus", "--rounds", "1", *models)
+        assert done.stdout.endswith("I heard: hi\n\nAlpha said:\n\nRound.\n\n")
+
+    def test_json_names_the_round_of_every_turn(self, talk: Moot) -> None:
+        done = talk("ask", "hi", *self.MODELS, "--json", "--rounds", "3")
+        events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert [event.round for event in events if isinstance(event, StageStarted)] == [0, 1, 2]
+        turns = [(event.round, event.participant) for event in events if isinstance(event, TurnEnded)]
+        assert turns == [(round_, who) for round_ in range(3) for who in ("alpha", "beta")]
+
+    def test_one_that_fails_is_passed_over(self, moot: Moot) -> None:
+        models = ("-m", "scripted/forbidden", "-m", "scripted/echo")
+        done = moot("ask", "hi", "--mode", "consensus", *models, "--usage")
+        assert done.returncode == 0
+        assert done.stdout.count("=== Alpha · scripted/forbidden ===\n[failed: ") == 2
+        assert done.stdout.count("=== Beta · scripted/echo ===\n") == 2
+        assert "Beta · scripted/echo: 2 turns, " in done.stderr
+
+    def test_on_a_terminal_it_is_a_conversation(self, talk: Moot) -> None:
+        shown, code = on_a_terminal(talk, "ask", "hi", *self.MODELS)
+        assert code == 0
+        words = ("round 1", "Alpha · ", "Round tables.", "Beta · ", "Square tables.", "round 2")
+        places = [shown.index(word) for word in words]
+        assert places == sorted(places)
+        assert shown.rindex("Round tables.") > shown.index("round 2")
+
+
+class TestSystemPrompt:
+    """What a plain question comes with is what was asked for, and nothing else."""
+
+    @pytest.fixture
+    def confiding(self, moot: Moot) -> Moot:
+        moot.write("told.toml", '[one]\nanswer = "[{system}]"\n[two]\nanswer = "[{system}]"')
+        moot.write("moot.toml", '[providers.scripted]\nscript = "told.toml"\n')
+        return moot
+
+    @pytest.mark.parametrize("mode", [(), ("--mode", "parallel")])
+    def test_each_is_asked_as_if_it_were_alone(self, confiding: Moot, mode: tuple[str, ...]) -> None:
+        done = confiding(
+            "ask", "Was ist der Sinn des Lebens?", "-m", "scripted/one", "-m", "scripted/two", *mode
+        )
+        assert done.stdout == "=== Alpha · scripted/one ===\n[]\n\n=== Beta · scripted/two ===\n[]\n\n"
+
+    def test_system_is_sent_as_it_is(self, confiding: Moot) -> None:
+        done = confiding("ask", "hi", "-m", "scripted/one", "--system", "You are {a} carpenter.")
+        assert done.stdout == "[You are {a} carpenter.]\n"
+
+    def test_at_a_round_table_it_comes_before_who_is_there(self, confiding: Moot) -> None:
+        table = ("-m", "scripted/one", "-m", "scripted/two", "--mode", "consensus")
+        done = confiding("ask", "hi", *table, "--system", "You are a carpenter.")
+        assert "[You are a carpenter.\n\nYou are Alpha, at a round table with Beta" in done.stdout
+        assert "[You are a carpenter.\n\nYou are Beta, at a round table with Alpha" in done.stdout
+        assert "Write in" not in done.stdout
+
+
 class TestWhatCannotBeAsked:
     @pytest.mark.parametrize(
         ("arguments", "fix"),
@@ -131,6 +216,17 @@ class TestWhatCannotBeAsked:
             (("ask", "hi", "-m", "scripted/echo", "-m", "google/gemini-2.5-flash"), "set GEMINI_API_KEY."),
             (("ask", " \n", "-m", "scripted/echo"), 'write moot ask "your question".'),
             (("ask", "hi", "-m", "scripted/echo", "-f", "gone.txt"), "Cannot read gone.txt: No such file"),
+            (
+                ("ask", "hi", "-m", "a/b", "-m", "a/c", "--mode", "single"),
+                "2 are named: leave --mode out, or",
+            ),
+            (("ask", "hi", "--mode", "consensus"), "name each of them with -m provider/model."),
+            (("ask", "hi", "-m", "scripted/echo", "--mode", "consensus"), "at least two models"),
+            (
+                ("ask", "hi", "-m", "scripted/echo", "--rounds", "2"),
+                "add --mode consensus, or leave --rounds",
+            ),
+            (("ask", "hi", "--mode", "parallel", "--rounds", "3"), "add --mode consensus, or leave --rounds"),
             (("ask", "hi", "--config", "gone.toml"), "Cannot read the settings gone.toml: No such file"),
         ],
     )
@@ -181,17 +277,21 @@ def test_a_reader_may_leave(moot: Moot, options: tuple[str, ...]) -> None:
     assert process.returncode > 0
 
 
-def test_two_models_on_a_terminal_are_shown_side_by_side_and_then_whole(talk: Moot) -> None:
+def on_a_terminal(moot: Moot, *arguments: str) -> tuple[str, int]:
+    """Run on a terminal of 100 by 24, and return all that was drawn there, and the exit code."""
     screen, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    models = ("-m", "scripted/late", "-m", "scripted/other")
-    with talk.running("ask", "hi", *models, stdin=end, stdout=end, TERM="xterm-256color") as process:
+    with moot.running(*arguments, stdin=end, stdout=end, TERM="xterm-256color") as process:
         os.close(end)
         written = heard_out(screen)
         process.wait(timeout=SECONDS)
     os.close(screen)
-    shown = ESCAPES.sub("", written)
-    assert process.returncode == 0
+    return ESCAPES.sub("", written), process.returncode
+
+
+def test_two_models_on_a_terminal_are_shown_side_by_side_and_then_whole(talk: Moot) -> None:
+    shown, code = on_a_terminal(talk, "ask", "hi", "-m", "scripted/late", "-m", "scripted/other")
+    assert code == 0
     assert any(
         "Alpha · scripted/late" in line and "Beta · scripted/other" in line for line in shown.splitlines()
     )

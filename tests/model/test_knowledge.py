@@ -5,7 +5,13 @@ import pytest
 
 from moot.model.knowledge import Export, Findings
 
-INSIGHT = {"title": "Tables help", "detail": "They do.", "category": "rooms", "kind": "strength", "messages": []}
+INSIGHT = {
+    "title": "Tables help",
+    "detail": "They do.",
+    "category": "rooms",
+    "kind": "strength",
+    "messages": [],
+}
 PATTERN = {
     "kind": "success",
     "title": "Tables help",

@@ -1,6 +1,9 @@
 from itertools import islice
 
-from moot.model.participants import Participant, default_names, seat
+import msgspec
+import pytest
+
+from moot.model.participants import Participant, default_names, participant_id, seat
 
 
 def test_names_are_counted_past_omega() -> None:
@@ -33,3 +36,25 @@ def test_models_keep_the_order_in_which_they_were_named() -> None:
 
 def test_nobody_is_seated_at_an_empty_table() -> None:
     assert seat(()) == ()
+
+
+def test_only_what_was_said_of_a_participant_is_written() -> None:
+    plain, warm = Participant("alpha", "Alpha", "a/one"), Participant("x", "X", "a/one", temperature=0.5)
+    assert msgspec.json.encode(plain) == b'{"id":"alpha","name":"Alpha","model":"a/one"}'
+    assert msgspec.json.decode(msgspec.json.encode(warm), type=Participant) == warm
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("Alpha", "alpha"),
+        ("Alpha 2", "alpha-2"),
+        ("  The Sceptic! ", "the-sceptic"),
+        ("a/b?c#d", "a-b-c-d"),
+        ("Zoë", "zoë"),
+        ("!?", "participant"),
+        ("", "participant"),
+    ],
+)
+def test_an_id_is_made_from_the_name(name: str, id: str) -> None:
+    assert participant_id(name) == id

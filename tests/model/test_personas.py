@@ -12,7 +12,8 @@ def test_ten_uses_are_a_level(uses: int, reached: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [{"description": "Doubts."}, {"system_prompt": "Doubt."}, {"description": "a", "colour": "#AbCdEf"}]
+    "said",
+    [{"description": "Doubts."}, {"system_prompt": "Doubt."}, {"description": "a", "colour": "#AbCdEf"}],
 )
 def test_a_persona_says_what_it_is(said: dict[str, Any]) -> None:
     assert msgspec.convert({"name": "Sceptic", **said}, PersonaDraft).name == "Sceptic"

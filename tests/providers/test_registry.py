@@ -2,7 +2,9 @@ import pytest
 
 from moot.model.chunks import Usage
 from moot.model.errors import BadSettings, MissingKey, UnknownModel
+from moot.model.faults import fault
 from moot.providers.http import HttpProvider
+from moot.providers.keys import Key
 from moot.providers.local import LocalProvider
 from moot.providers.registry import BUILT_IN, ProviderConfig, Registry
 
@@ -153,3 +155,77 @@ def test_what_runs_here_needs_no_key() -> None:
     assert registry().lacks_key("ollama") is None
     assert registry().cheap_model("openai")
     assert registry().cheap_model("local") is None
+
+
+def test_a_key_of_one_s_own_is_used_instead_of_the_server_s() -> None:
+    served = registry({"LAB_KEY": "server"}, lab=LAB)
+    own = served.resolve("lab/echo", Key("the key you stored", "own")).keys.next(set())
+    assert own is not None
+    assert (own.source, own.secret) == ("the key you stored", "own")
+    server = served.resolve("lab/echo").keys.next(set())
+    assert server is not None
+    assert server.secret == "server"
+    assert registry(lab=LAB).resolve("lab/echo", Key("mine", "own")).keys
+
+
+def test_a_key_of_one_s_own_cools_down_from_call_to_call() -> None:
+    served = registry(lab=LAB, other=LAB)
+    first = served.resolve("lab/echo", Key("mine", "own")).keys
+    key = first.next(set())
+    assert key is not None
+    first.cool(key, fault("rate_limit", "slow"))
+    again = served.resolve("lab/echo", Key("mine", "own")).keys.next(set())
+    assert again is key
+    assert again.cooling_until > 0
+    for model, secret in (("lab/echo", "changed"), ("other/echo", "own")):
+        fresh = served.resolve(model, Key("mine", secret)).keys.next(set())
+        assert fresh is not None
+        assert (fresh.secret, fresh.cooling_until) == (secret, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "origin"),
+    [
+        ("openai", "https://api.openai.com"),
+        ("ollama", "http://127.0.0.1:11434"),
+        ("six", "http://[::1]:8080"),
+        ("userinfo", "https://host.example"),
+        ("local", ""),
+        ("broken", ""),
+    ],
+)
+def test_where_a_key_would_be_sent(name: str, origin: str) -> None:
+    known = registry(
+        six=ProviderConfig(api="openai", base_url="http://[::1]:8080/v1"),
+        userinfo=ProviderConfig(api="openai", base_url="https://me:secret@HOST.example:443/v1"),
+        broken=ProviderConfig(api="openai", base_url="ftp://x"),
+    )
+    assert known.origin(name) == origin
+
+
+def test_what_a_provider_speaks_and_whether_it_takes_a_key() -> None:
+    known = registry(lab=LAB, bare=ProviderConfig(base_url="http://127.0.0.1:9/v1"))
+    assert [known.api(name) for name in ("lab", "google", "local", "bare")] == [
+        "openai",
+        "google",
+        "local",
+        None,
+    ]
+    assert [known.takes_key(name) for name in ("lab", "openai", "ollama", "bare")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert known.key_names("openai") == ("OPENAI_API_KEY",)
+
+
+def test_only_where_keys_can_be_stored_is_that_said() -> None:
+    asked = registry(lab=LAB)
+    assert asked.lacks_key("lab") == "No key for lab: set LAB_KEY."
+    served = Registry(
+        {"lab": LAB, "openai": ProviderConfig(base_url="http://x.example")}, {}, stored_keys=True
+    )
+    own = "or store one of your own with PUT /api/keys/"
+    assert served.lacks_key("lab") == f"No key for lab: set LAB_KEY, {own}lab."
+    assert str(served.lacks_key("openai")).endswith(f"[providers.openai], {own}openai.")

@@ -9,18 +9,21 @@ from litestar import Litestar, Request, asgi, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency, Provide
 from litestar.types import Receive, Scope, Send
+from sqlalchemy import insert
 
 from moot.model.accounts import Caller
 from moot.providers.registry import ProviderConfig, Registry
+from moot.server import limits
 from moot.server.account_routes import AccountRoutes
 from moot.server.auth import OPEN_TO_ALL, Authentication, provide_caller
 from moot.server.key_routes import KeyRoutes
-from moot.server.limits import Limits, model_calls, standard
+from moot.server.limits import Limits, model_calls
 from moot.server.problems import HANDLERS
 from moot.store.accounts import Accounts
 from moot.store.database import Database
 from moot.store.keys import ProviderKeys
 from moot.store.rates import Rates
+from moot.store.schema import account, tenant
 from moot.store.sealer import Sealer
 
 PASSWORD = "correct horse"
@@ -55,16 +58,24 @@ class House:
     """The app as its visitors find it, and what stands behind it."""
 
     def __init__(self, database: Database, client: AsyncClient) -> None:
+        self.database = database
         self.accounts = Accounts(database)
         self.client = client
 
     async def log_in(self, name: str = "ada", password: str = PASSWORD) -> Response:
         return await self.client.post("/api/login", json={"name": name, "password": password})
 
+    async def ada(self) -> None:
+        """Let Ada in, who has a password."""
+        await self.accounts.add("ada", PASSWORD)
+        await self.log_in()
+
     async def bearer(self, name: str) -> dict[str, str]:
-        """Make an account with a token, and return the header that says so."""
-        added = await self.accounts.add(name, PASSWORD)
-        caller = Caller(account=added.id, tenant=added.tenant, name=name, kind="local")
+        """Make an account that has a token and no password, and return the header that says so."""
+        async with self.database.write() as connection:
+            await connection.execute(insert(tenant).values(id=name, name=name, created_at=0.0))
+            await connection.execute(insert(account).values(id=name, tenant=name, name=name, created_at=0.0))
+        caller = Caller(account=name, tenant=name, name=name, kind="local")
         secret, _ = await self.accounts.make_token(caller, "test")
         return {"Authorization": f"Bearer {secret}"}
 
@@ -74,13 +85,15 @@ async def built(
     database: Database,
     *,
     local: bool = False,
-    limits: Mapping[str, int] | None = None,
+    standard: int = 600,
+    model: int = 60,
+    login: int = 10,
     environment: Mapping[str, str] | None = None,
     base_url: str = "http://moot.example",
     **configs: ProviderConfig,
 ) -> AsyncIterator[House]:
     accounts = Accounts(database)
-    counted = Limits(Rates(database), **(limits or {}))
+    counted = Limits(Rates(database), standard=standard, model=model, login=login)
     keys = ProviderKeys(database, Sealer("8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"))
     async with Registry(configs or {"lab": LAB, "bare": BARE}, environment or {}) as registry:
         app = Litestar(
@@ -93,7 +106,7 @@ async def built(
                 "provider_keys": Provide(lambda: keys, sync_to_thread=False),
                 "registry": Provide(lambda: registry, sync_to_thread=False),
             },
-            guards=[standard],
+            guards=[limits.standard],
             exception_handlers=HANDLERS,
             state=State({"limits": counted}),
         )

@@ -1,35 +1,18 @@
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 from sqlalchemy import update
 
 from moot.server.auth import COOKIE
 from moot.store.database import Database
 from moot.store.schema import session
-from tests.databases import KINDS, migrated
 from tests.server.house import PASSWORD, House, built
 
 CLOSED = (("GET", "/api/me"), ("POST", "/api/logout"), ("GET", "/api/tokens"), ("GET", "/api/events"))
 UNSIGNED = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ."
 
 
-@pytest.fixture(params=KINDS)
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated(request.param, tmp_path) as database:
-        yield database
-
-
-@pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
-    async with built(database) as house:
-        await house.accounts.add("ada", PASSWORD)
-        yield house
-
-
 @pytest.mark.parametrize(("method", "path"), CLOSED)
-async def test_nobody_gets_in_without_saying_who_they_are(house: House, method: str, path: str) -> None:
-    reply = await house.client.request(method, path)
+async def test_nobody_gets_in_without_saying_who_they_are(cottage: House, method: str, path: str) -> None:
+    reply = await cottage.client.request(method, path)
     assert reply.status_code == 401
     assert reply.headers["www-authenticate"] == "Bearer"
     assert "/api/login" in reply.json()["detail"]
@@ -44,7 +27,7 @@ async def test_some_routes_are_open_to_all(house: House) -> None:
 async def test_a_cookie_and_a_token_are_as_good_as_each_other(house: House, path: str) -> None:
     bob = await house.bearer("bob")
     assert "bob" in (await house.client.get(path, headers=bob)).text
-    await house.log_in()
+    await house.ada()
     assert "ada" in (await house.client.get(path)).text
     assert "bob" in (await house.client.get(path, headers=bob)).text, "a token counts before a cookie"
 
@@ -53,17 +36,17 @@ async def test_a_cookie_and_a_token_are_as_good_as_each_other(house: House, path
     "wrong",
     ["", "moot_wrong", UNSIGNED, "' OR 1=1 --", "\x7f", "moot_" + "x" * 5000, "ünknown".encode("latin-1")],
 )
-async def test_a_wrong_token_is_refused_even_beside_a_good_cookie(house: House, wrong: str | bytes) -> None:
-    await house.log_in()
+async def test_a_wrong_token_is_refused_even_beside_a_good_cookie(cottage: House, wrong: str | bytes) -> None:
+    await cottage.ada()
     token = wrong if isinstance(wrong, bytes) else wrong.encode()
     for scheme in (b"Bearer ", b"bearer "):
-        reply = await house.client.get("/api/me", headers={b"Authorization": scheme + token})
+        reply = await cottage.client.get("/api/me", headers={b"Authorization": scheme + token})
         assert reply.status_code == 401
 
 
 async def test_a_session_s_secret_is_no_token_and_a_token_no_session(house: House) -> None:
     bob = await house.bearer("bob")
-    await house.log_in()
+    await house.ada()
     secret = house.client.cookies[COOKIE]
     house.client.cookies.clear()
     as_token = {"Authorization": f"Bearer {secret}"}
@@ -73,21 +56,22 @@ async def test_a_session_s_secret_is_no_token_and_a_token_no_session(house: Hous
 
 
 async def test_what_a_proxy_asks_for_is_not_ours_to_judge(house: House) -> None:
-    await house.log_in()
+    await house.ada()
     reply = await house.client.get("/api/me", headers={"Authorization": "Basic YTpi"})
     assert reply.status_code == 200
 
 
 async def test_a_session_that_is_over_says_so(house: House, database: Database) -> None:
-    await house.log_in()
+    await house.ada()
     async with database.write() as connection:
         await connection.execute(update(session).values(expires_at=1.0))
     reply = await house.client.get("/api/me")
     assert (reply.status_code, "log in again" in reply.json()["detail"]) == (401, True)
 
 
-async def test_the_cookie_is_for_this_site_and_not_for_scripts(house: House) -> None:
-    cookie = (await house.log_in()).headers["set-cookie"]
+async def test_the_cookie_is_for_this_site_and_not_for_scripts(cottage: House) -> None:
+    await cottage.accounts.add("ada", PASSWORD)
+    cookie = (await cottage.log_in()).headers["set-cookie"]
     assert cookie.startswith(f"{COOKIE}=")
     parts = {part.strip().lower() for part in cookie.split(";")[1:]}
     assert {"httponly", "samesite=strict", "path=/", "max-age=2592000"} <= parts

@@ -7,18 +7,12 @@ import pytest
 from moot.providers.registry import ProviderConfig
 from moot.server.key_routes import NewKey
 from moot.store.database import Database
-from tests.databases import KINDS, migrated
+from tests.databases import migrated
 from tests.server.house import House, built
 from tests.store.raw import raw
 
 CANARY = "sk-canary-0123456789"
 SERVER = "sk-server-9876543210"
-
-
-@pytest.fixture(params=KINDS)
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated(request.param, tmp_path) as database:
-        yield database
 
 
 @pytest.fixture
@@ -73,9 +67,9 @@ async def test_only_one_s_own_key_can_be_deleted(house: House) -> None:
 
 
 @pytest.mark.parametrize("provider", ["unknown", "ollama", "local", "scripted", "bare", "%00", "lab'--"])
-async def test_a_provider_that_takes_no_key_gets_none(house: House, provider: str) -> None:
-    ada = await house.bearer("ada")
-    reply = await house.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
+async def test_a_provider_that_takes_no_key_gets_none(cottage: House, provider: str) -> None:
+    ada = await cottage.bearer("ada")
+    reply = await cottage.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
     assert reply.status_code == 400
     assert CANARY not in reply.text
 
@@ -97,14 +91,14 @@ async def test_a_provider_that_takes_no_key_gets_none(house: House, provider: st
     ],
 )
 async def test_what_cannot_be_a_key_is_refused_unseen(
-    house: House, key: object, caplog: pytest.LogCaptureFixture
+    cottage: House, key: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    ada = await house.bearer("ada")
-    reply = await house.client.put("/api/keys/lab", json={"key": key}, headers=ada)
+    ada = await cottage.bearer("ada")
+    reply = await cottage.client.put("/api/keys/lab", json={"key": key}, headers=ada)
     assert reply.status_code == 400
     assert CANARY not in reply.text + caplog.text
-    assert (await statuses(house, ada))["lab"] == "missing"
+    assert (await statuses(cottage, ada))["lab"] == "missing"
 
 
 async def test_a_key_that_was_stored_for_another_address_is_not_one_s_own(database: Database) -> None:

@@ -1,6 +1,4 @@
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +11,6 @@ from moot.server.limits import Limits, Recent, address
 from moot.store.database import Database
 from moot.store.rates import Rates
 from moot.store.schema import rate
-from tests.databases import KINDS, migrated
 from tests.server.house import PASSWORD, built
 
 
@@ -22,12 +19,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture(params=KINDS)
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated(request.param, tmp_path) as database:
-        yield database
 
 
 def test_in_memory_the_count_is_the_same_as_in_the_database() -> None:
@@ -53,7 +44,7 @@ def test_memory_is_bounded_and_keeps_who_calls(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Database) -> None:
-    async with built(database, limits={"standard": 3}) as house:
+    async with built(database, standard=3) as house:
         ada, bob = await house.bearer("ada"), await house.bearer("bob")
         replies = [await house.client.get("/api/me", headers=ada) for _ in range(4)]
         assert [reply.status_code for reply in replies] == [200, 200, 200, 429]
@@ -62,12 +53,12 @@ async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Datab
 
 
 async def test_whoever_is_not_known_is_counted_by_address(database: Database) -> None:
-    async with built(database, limits={"standard": 2}) as house:
+    async with built(database, standard=2) as house:
         assert [(await house.client.get("/healthz")).status_code for _ in range(3)] == [200, 200, 429]
 
 
 async def test_calls_that_start_models_have_a_limit_of_their_own(database: Database) -> None:
-    async with built(database, limits={"model": 5}) as house:
+    async with built(database, model=5) as house:
         ada, bob = await house.bearer("ada"), await house.bearer("bob")
         replies = await asyncio.gather(*(house.client.post("/api/ask", headers=ada) for _ in range(20)))
         assert sorted(reply.status_code for reply in replies) == [201] * 5 + [429] * 15
@@ -77,7 +68,7 @@ async def test_calls_that_start_models_have_a_limit_of_their_own(database: Datab
 
 
 async def test_another_token_of_the_same_account_does_not_help(database: Database) -> None:
-    async with built(database, limits={"model": 2, "standard": 4}) as house:
+    async with built(database, model=2, standard=4) as house:
         ada = await house.bearer("ada")
         made = await house.client.post("/api/tokens", json={"name": "second"}, headers=ada)
         second = {"Authorization": f"Bearer {made.json()['secret']}"}
@@ -87,7 +78,7 @@ async def test_another_token_of_the_same_account_does_not_help(database: Databas
 
 
 async def test_passwords_cannot_be_tried_without_end(database: Database) -> None:
-    async with built(database, limits={"login": 3}) as house:
+    async with built(database, login=3) as house:
         await house.accounts.add("ada", PASSWORD)
         replies = [await house.log_in("ada", "wrong password") for _ in range(3)]
         assert [reply.status_code for reply in replies] == [401] * 3

@@ -1,6 +1,4 @@
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -9,15 +7,8 @@ from moot.model.errors import StoreUnavailable
 from moot.server.revocations import SECONDS, Revocations
 from moot.store.accounts import Accounts
 from moot.store.database import Database
-from tests.databases import KINDS, migrated
 
 PASSWORD = "correct horse"
-
-
-@pytest.fixture(params=KINDS)
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
-    async with migrated(request.param, tmp_path) as database:
-        yield database
 
 
 @pytest.fixture

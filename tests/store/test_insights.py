@@ -8,8 +8,8 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.insights import Insights
 from moot.store.projects import Projects
-from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.finding import insight
+from tests.store.people import ANNA, BERT, discuss, settle
 
 
 @pytest.fixture
@@ -23,7 +23,9 @@ async def moot(insights: Insights, database: Database) -> Project:
     return await Projects(database).create(ANNA, ProjectDraft(name="Moot"))
 
 
-async def test_an_export_is_kept_with_its_discussion(insights: Insights, moot: Project, database: Database) -> None:
+async def test_an_export_is_kept_with_its_discussion(
+    insights: Insights, moot: Project, database: Database
+) -> None:
     about = await discuss(database, ANNA, "Hello", project=moot.id)
     pain = insight("It wobbles")
     kept = await insights.keep_export(ANNA, about.id, "We met.", 0.8, [pain, insight("Wedge it")])
@@ -77,7 +79,9 @@ async def test_insights_are_their_tenants(insights: Insights, moot: Project, dat
     assert (await insights.of_project(ANNA, moot.id)).insights == (kept,)
 
 
-async def test_pages_of_a_project_are_newest_first(insights: Insights, moot: Project, database: Database) -> None:
+async def test_pages_of_a_project_are_newest_first(
+    insights: Insights, moot: Project, database: Database
+) -> None:
     for name in ("a", "b", "c"):
         about = await discuss(database, ANNA, "Hello", project=moot.id)
         await insights.keep_export(ANNA, about.id, "We met.", 0.8, [insight(f"{name}1"), insight(f"{name}2")])
@@ -113,4 +117,6 @@ async def test_words_are_found_in_title_detail_and_suggestion(
     assert set(scores) == {one.id for one in kept[:3]}
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
     assert list(await insights.by_words(ANNA, moot.id, "table uneven")) == [kept[0].id]
+    for nothing in ("", "*", "\0"):
+        assert await insights.by_words(ANNA, moot.id, nothing) == {}
     assert await insights.by_ids(ANNA, [kept[3].id, "gone", kept[0].id]) == (kept[3], kept[0])

@@ -35,7 +35,12 @@ async def test_a_persona_is_kept_as_it_was_made(personas: Personas) -> None:
     draft = PersonaDraft(name="Cook", description="Cooks.", traits=("warm", "quick"), colour="#ffffff")
     made = await personas.create(ANNA, draft)
     assert made.id.startswith("persona_")
-    assert (made.name, made.description, made.traits, made.colour) == ("Cook", "Cooks.", ("warm", "quick"), "#ffffff")
+    assert (made.name, made.description, made.traits, made.colour) == (
+        "Cook",
+        "Cooks.",
+        ("warm", "quick"),
+        "#ffffff",
+    )
     assert (made.uses, made.success_rate, made.level, made.shipped) == (0, None, 1, False)
     assert await personas.get(ANNA, made.id) == made
 

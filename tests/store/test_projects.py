@@ -96,7 +96,9 @@ async def test_posts_come_in_pages(projects: Projects, moot: Project) -> None:
     assert rest.next is None
 
 
-async def test_discussions_outlive_their_project(projects: Projects, moot: Project, database: Database) -> None:
+async def test_discussions_outlive_their_project(
+    projects: Projects, moot: Project, database: Database
+) -> None:
     kept = await discuss(database, ANNA, "Hello", project=moot.id)
     await projects.add_post(ANNA, moot.id, PostDraft(title="News"))
     await projects.delete(ANNA, moot.id)

@@ -5,7 +5,7 @@ from sqlalchemy import Table, select, text
 
 from moot.store.database import Database
 from moot.store.schema import discussion, message
-from moot.store.search import LONGEST, WORDS, matching, relevance, words
+from moot.store.search import LONGEST, WORDS, matching, ranked, words
 from tests.store.people import discuss, settle
 
 SHOWN = {message.name: message.c.content, discussion.name: discussion.c.title}
@@ -127,13 +127,10 @@ async def test_words_with_marks_in_them_are_found(database: Database, said: str,
 async def test_who_says_a_word_often_is_more_relevant(database: Database) -> None:
     long = "chairs and stools and benches and sofas and more besides"
     await discuss(database, "tenant_anna", f"A table, {long}.", "Table, table, table.", "nothing")
-    query = (
-        select(message.c.content)
-        .where(matching(database, message, "table"))
-        .order_by(relevance(database, message, "table").desc())
-    )
+    found = ranked(database, message, "table")
+    query = select(message.c.content).join(found, found.c.number == message.c.number)
     async with database.read() as connection:
-        assert (await connection.execute(query)).scalars().all() == [
+        assert (await connection.execute(query.order_by(found.c.score.desc()))).scalars().all() == [
             "Table, table, table.",
             f"A table, {long}.",
         ]

@@ -6,8 +6,8 @@ from moot.store.database import Database
 from moot.store.insights import Insights
 from moot.store.projects import Projects
 from moot.store.vectors import Vectors
-from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.finding import insight
+from tests.store.people import ANNA, BERT, discuss, settle
 
 
 @pytest.fixture
@@ -27,7 +27,9 @@ async def kept(moot: Project, database: Database) -> tuple[Insight, ...]:
     return await Insights(database).keep_export(ANNA, about.id, "We met.", 0.5, [insight("a"), insight("b")])
 
 
-async def test_vectors_are_those_of_one_model(vectors: Vectors, moot: Project, kept: tuple[Insight, ...]) -> None:
+async def test_vectors_are_those_of_one_model(
+    vectors: Vectors, moot: Project, kept: tuple[Insight, ...]
+) -> None:
     a, b = kept
     assert await vectors.missing(ANNA, moot.id, "one", 10) == (b, a)
     await vectors.add("one", {a.id: b"\1", b.id: b"\2"})

@@ -85,7 +85,7 @@ class Live:
                 case StageStarted():
                     self._staged = True
                     marker = Text(stage_words(event), style="dim")
-                    self._console.print(Rule(marker, characters="╌", style="dim"), "")
+                    self._write_out(Group(Rule(marker, characters="╌", style="dim"), ""))
                 case _:
                     update(self._columns, event, keep=self._console.width * self._console.height)
                     if isinstance(event, TurnStarted):
@@ -103,11 +103,15 @@ class Live:
         """Print what was said as soon as nobody speaks any more, in the order of the seats."""
         if any(column.open for column in self._columns.values()):
             return
-        self._live.refresh()  # whoever has ended leaves the live view before it is written out above it
         for column in self._columns.values():
             if column.turn is not None:
-                self._console.print(self._whole(column))
+                self._write_out(self._whole(column))
                 column.turn = None
+
+    def _write_out(self, whole: RenderableType) -> None:
+        """Print above the live view; refreshed before, it no longer shows those who have ended."""
+        self._live.refresh()
+        self._console.print(whole)
 
     def view(self) -> RenderableType:
         """Draw every column's newest lines, side by side where there is room, else below each other."""

@@ -218,7 +218,7 @@ def _prepare_streams() -> None:
 
 
 def main() -> None:
-    from moot.model.errors import UsageError
+    from moot.model.errors import StoreUnavailable, UsageError
 
     _prepare_streams()
     try:
@@ -226,5 +226,8 @@ def main() -> None:
     except UsageError as error:
         sys.stderr.write(f"moot: {error}\n")
         sys.exit(2)
+    except StoreUnavailable as error:
+        sys.stderr.write(f"moot: {error}\n")
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

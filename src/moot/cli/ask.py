@@ -10,7 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.channels.terminal import Json, Plain, Reader, Solo, usage_lines
+from moot.channels.terminal import Json, Plain, Reader, Solo
+from moot.channels.usage import usage_lines
 from moot.cli import loop, settings
 from moot.cli.ctrl_c import stopped_by_ctrl_c
 from moot.cli.seating import Lane, seated

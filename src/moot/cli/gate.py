@@ -1,10 +1,15 @@
-"""Answering while the rest is still being loaded: whether we live at once, everything else when it is there."""
+"""Answering while the rest is still being loaded: how we stand at once, everything else when it is there."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from moot.server import hang_up
+
 App = Callable[[Any, Any, Any], Awaitable[None]]
+
+AT_ONCE = {"/healthz": (200, b"ok"), "/readyz": (503, b"loading")}
+HEADERS = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"1")]
 
 
 class Gate:
@@ -17,11 +22,11 @@ class Gate:
         self._opened.set_result(app)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if not self._opened.done() and scope.get("path") == "/healthz":
-            await send(
-                {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]}
-            )
-            await send({"type": "http.response.body", "body": b"ok"})
+        if not self._opened.done() and (answer := AT_ONCE.get(scope["path"])):
+            status, body = answer
+            await send({"type": "http.response.start", "status": status, "headers": HEADERS})
+            await send({"type": "http.response.body", "body": body})
             return
+        hang_up.offer(scope, send)
         app = await asyncio.shield(self._opened)
         await app(scope, receive, send)

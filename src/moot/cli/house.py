@@ -149,7 +149,7 @@ async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIte
             stack.enter_context(_alone(database.path))
         await migrate(database)
         await sealer.check(database)
-        registry = await stack.enter_async_context(Registry(settings.providers, environment))
+        registry = await stack.enter_async_context(Registry(settings.providers, environment, stored_keys=True))
         house = House(settings, database, registry, sealer)
         await stack.enter_async_context(house.alive())
         yield house

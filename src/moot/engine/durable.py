@@ -221,7 +221,7 @@ class DurableRuns:
         async def turn() -> TurnStatus:  # DBOS looks whether it is given a coroutine function
             return await body()
 
-        dbos, _ = await self._launched
+        dbos = self._launched.result().dbos  # no await before the step has its place in the order
         status: TurnStatus = await dbos.DBOS.run_step_async({"name": name}, turn)
         return status
 

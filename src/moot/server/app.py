@@ -6,19 +6,17 @@ from typing import Any
 from litestar import Litestar
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.types import ControllerRouterHandler
 
-from moot import __version__
 from moot.model.accounts import Caller
-from moot.server import meta_routes
+from moot.server import meta_routes, openapi
 from moot.server.account_routes import AccountRoutes
 from moot.server.auth import Authentication, provide_caller
 from moot.server.discussion_routes import DiscussionRoutes
 from moot.server.key_routes import KeyRoutes
 from moot.server.limits import Limits, standard
 from moot.server.problems import HANDLERS
+from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes
 from moot.store.accounts import Accounts
 
@@ -39,19 +37,16 @@ def create_app(
     accounts: Accounts, limits: Limits, local: Caller | None, parts: Mapping[str, object]
 ) -> Litestar:
     """Build the application; handlers are given `parts` by name. A `local` caller needs no log-in."""
+    given = {"accounts": accounts, "limits": limits, "provider_keys": parts.get("keys"), **parts}
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"caller": provide_caller, "limits": _given(limits), "provider_keys": _given(parts.get("keys")), **{name: _given(part) for name, part in parts.items()}},
+        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in given.items()}},
         middleware=[Authentication(accounts, local)],
-        guards=[standard],
+        guards=[standard, plain],
         exception_handlers=HANDLERS,
         state=State({"limits": limits}),
-        openapi_config=OpenAPIConfig(
-            title="Moot",
-            version=__version__,
-            path="/api",
-            render_plugins=[JsonRenderPlugin(path="/openapi.json")],
-        ),
+        openapi_config=openapi.config(),
+        request_class=JsonRequest,
         request_max_body_size=MAX_BODY,
         logging_config=None,
         debug=False,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from moot.engine.seating import Wanted
-from moot.model.discussions import DiscussionStatus, Message, Run
+from moot.model.discussions import DiscussionStatus
 from moot.model.errors import UsageError
 
 Words = Annotated[str, Meta(min_length=1, max_length=10_000)]
@@ -50,7 +50,7 @@ class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`to` names participants by id; only they answer, and only they ever see it."""
 
     message: Words
-    to: Annotated[tuple[Id, ...], Meta(max_length=24)] | None = None
+    to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
 
 
 class GoOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,14 +61,8 @@ class StopWish(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     participant: Id | None = None
 
 
-class RunStarted(Struct, frozen=True, kw_only=True):
-    message: Message | None
-    run: Run
-
-
 def said(words: str, field: str = "message") -> str:
-    """Refuse words that say nothing; drop what no database keeps."""
-    words = words.replace("\0", "")
+    """Refuse words that say nothing."""
     if not words.strip():
         raise UsageError(f"{field}: it is empty: write something.")
     return words

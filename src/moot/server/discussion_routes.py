@@ -4,8 +4,9 @@ from typing import Annotated
 
 import msgspec
 from litestar import Controller, delete, get, patch, post
-from litestar.params import Parameter
-from msgspec import Struct
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
+from msgspec import UNSET, Struct
 
 from moot.context.language import is_known
 from moot.context.prompt import prompt
@@ -16,15 +17,26 @@ from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
 from moot.model.errors import Conflict, NotFound, UsageError
 from moot.model.requests import ModelRequest
-from moot.server.bodies import Changes, GoOn, NewDiscussion, NewMessage, RunStarted, said
+from moot.server.bodies import Changes, GoOn, NewDiscussion, NewMessage, said
 from moot.server.limits import model_calls
 from moot.store.discussions import Discussions, Page
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 from moot.store.runs import Runs
 
-Limit = Annotated[int, Parameter(ge=1, le=100)]
-Key = Annotated[str | None, Parameter(header="Idempotency-Key", min_length=1, max_length=200)]
+Limit = Annotated[int, QueryParameter(ge=1, le=100)]
+Cursor = Annotated[str | None, QueryParameter(max_length=200, description="The `next` of the page before")]
+Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
+Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
+Key = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A request that comes twice with one key is done once",
+    ),
+]
 
 
 class Opened(Struct, frozen=True, kw_only=True):
@@ -36,6 +48,13 @@ class Opened(Struct, frozen=True, kw_only=True):
     runs: tuple[Run, ...]
 
 
+class RunStarted(Struct, frozen=True, kw_only=True):
+    """What was said, unless the table goes on by itself, and the run that answers."""
+
+    message: Message | None
+    run: Run
+
+
 class DiscussionRoutes(Controller):
     path = "/api/discussions"
     tags = ("discussions",)
@@ -43,12 +62,12 @@ class DiscussionRoutes(Controller):
     @post(guards=[model_calls], summary="Open a discussion with its first message")
     async def open(
         self,
-        data: NewDiscussion,
-        caller: Caller,
-        hall: Hall,
-        seating: Seating,
-        personas: Personas,
-        projects: Projects,
+        data: JSONBody[NewDiscussion],
+        caller: Given[Caller],
+        hall: Given[Hall],
+        seating: Given[Seating],
+        personas: Given[Personas],
+        projects: Given[Projects],
         idempotency_key: Key = None,
     ) -> Started:
         """Answer before any model is called: what they say comes as the events of the run."""
@@ -71,21 +90,26 @@ class DiscussionRoutes(Controller):
     @get(summary="List discussions, newest first")
     async def list(
         self,
-        caller: Caller,
-        discussions: Discussions,
-        cursor: str | None = None,
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        cursor: Cursor = None,
         limit: Limit = 50,
-        status: DiscussionStatus | None = None,
-        project: str | None = None,
-        q: Annotated[str | None, Parameter(max_length=500)] = None,
+        status: FromQuery[DiscussionStatus | None] = None,
+        project: FromQuery[str | None] = None,
+        q: Search = None,
     ) -> Page:
         return await discussions.page(
             caller.tenant, cursor=cursor, limit=limit, status=status, project=project, q=q
         )
 
-    @get("/{id:str}", summary="Read a discussion")
+    @get("/{id:str}", summary="Read a discussion and the newest that was said in it")
     async def read(
-        self, id: str, caller: Caller, discussions: Discussions, before: int | None = None, limit: Limit = 50
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        before: Before = None,
+        limit: Limit = 50,
     ) -> Opened:
         discussion = await discussions.get(caller.tenant, id)
         messages = await discussions.messages(id, before=before, limit=limit + 1, hidden=False)
@@ -97,24 +121,23 @@ class DiscussionRoutes(Controller):
             runs=await discussions.live_runs(caller.tenant, id),
         )
 
-    @patch("/{id:str}", summary="Change what is left to change")
+    @patch("/{id:str}", summary="Change a discussion; what is left out stays as it is")
     async def change(
         self,
-        id: str,
-        data: Changes,
-        caller: Caller,
-        discussions: Discussions,
-        seating: Seating,
-        personas: Personas,
-        projects: Projects,
+        id: FromPath[str],
+        data: JSONBody[Changes],
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        seating: Given[Seating],
+        personas: Given[Personas],
+        projects: Given[Projects],
     ) -> Discussion:
-        changes = {
-            name: value
-            for name in data.__struct_fields__
-            if (value := getattr(data, name)) is not msgspec.UNSET
-        }
-        wanted = {name: changes.get(name) for name in ("persona", "project", "language")}
-        await _check(caller, wanted["persona"], wanted["project"], wanted["language"], personas, projects)
+        """Runs that have begun go on as they are; the next one is as it says now."""
+        changes = {name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET}
+        if not changes:
+            return await discussions.get(caller.tenant, id)
+        persona, project, language = (changes.get(name) for name in ("persona", "project", "language"))
+        await _check(caller, persona, project, language, personas, projects)
         if (model := changes.get("model")) is not None:
             seating.check(model, "model")
         if "title" in changes:
@@ -125,28 +148,39 @@ class DiscussionRoutes(Controller):
 
     @post("/{id:str}/messages", status_code=202, guards=[model_calls], summary="Say something")
     async def say(
-        self, id: str, data: NewMessage, caller: Caller, hall: Hall, idempotency_key: Key = None
+        self,
+        id: FromPath[str],
+        data: JSONBody[NewMessage],
+        caller: Given[Caller],
+        hall: Given[Hall],
+        idempotency_key: Key = None,
     ) -> RunStarted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
         saying = Saying(discussion=id, message=said(data.message), to=data.to)
         started = await hall.say(caller, saying, idempotency_key)
         return RunStarted(message=started.message, run=started.run)
 
-    @post(
-        "/{id:str}/continue", status_code=202, guards=[model_calls], summary="Let the table go on by itself"
-    )
+    @post("/{id:str}/continue", status_code=202, guards=[model_calls], summary="Let the table go on")
     async def go_on(
-        self, id: str, caller: Caller, hall: Hall, data: GoOn | None = None, idempotency_key: Key = None
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        hall: Given[Hall],
+        data: JSONBody[GoOn | None] = None,
+        idempotency_key: Key = None,
     ) -> RunStarted:
+        """Let the participants after the last speaker go on by themselves, for so many turns."""
         started = await hall.go_on(caller, id, data.turns if data else 1, idempotency_key)
         return RunStarted(message=started.message, run=started.run)
 
     @post("/{id:str}/archive", status_code=200, summary="Put a discussion away")
-    async def archive(self, id: str, caller: Caller, discussions: Discussions) -> Discussion:
+    async def archive(
+        self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]
+    ) -> Discussion:
         return await discussions.change(caller.tenant, id, {"status": "archived"})
 
     @delete("/{id:str}", summary="Delete a discussion and all that was said in it")
-    async def delete(self, id: str, caller: Caller, discussions: Discussions) -> None:
+    async def delete(self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]) -> None:
         await discussions.get(caller.tenant, id)
         if live := await discussions.live_runs(caller.tenant, id):
             raise Conflict(f"The table is still speaking: stop run {live[-1].id} first.")
@@ -154,9 +188,17 @@ class DiscussionRoutes(Controller):
 
     @get("/{id:str}/turns/{turn:str}/prompt", summary="What a participant was sent")
     async def prompt(
-        self, id: str, turn: str, caller: Caller, discussions: Discussions, runs: Runs
+        self,
+        id: FromPath[str],
+        turn: FromPath[str],
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        runs: Given[Runs],
     ) -> ModelRequest:
-        """Make the prompt of a turn again, by the function that made it, from what was there then."""
+        """Make the prompt of a turn again, by the function that made it, from what was there then.
+
+        `turn` is the id of the message that came of it.
+        """
         await discussions.get(caller.tenant, id)
         answer = await discussions.message(id, turn)
         if answer.participant is None or answer.run is None or answer.view is None:

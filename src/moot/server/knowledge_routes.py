@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from litestar import Controller, get, post
-from litestar.params import Parameter
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 
 from moot.engine.knowledge import Consolidated, Exported, Knowledge, Patterns
@@ -32,12 +33,20 @@ class KnowledgeRoutes(Controller):
         guards=[model_calls],
         summary="Let a model write down what a discussion came to",
     )
-    async def export(self, id: str, data: Asked | None, caller: Caller, knowledge: Knowledge) -> Exported:
+    async def export(
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        knowledge: Given[Knowledge],
+        data: JSONBody[Asked | None] = None,
+    ) -> Exported:
         """Answer when the model has: a summary, how useful it is, and insights. An earlier export is replaced."""
         return await knowledge.export(caller.tenant, id, data.model if data else None)
 
     @get("/discussions/{id:str}/insights", summary="List what was found in a discussion")
-    async def of_discussion(self, id: str, caller: Caller, insights: Insights) -> InsightPage:
+    async def of_discussion(
+        self, id: FromPath[str], caller: Given[Caller], insights: Given[Insights]
+    ) -> InsightPage:
         return InsightPage(await insights.of_discussion(caller.tenant, id), next=None)
 
     @post(
@@ -47,26 +56,32 @@ class KnowledgeRoutes(Controller):
         summary="Let a model look for patterns in a project",
     )
     async def consolidate(
-        self, id: str, data: Asked | None, caller: Caller, knowledge: Knowledge
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        knowledge: Given[Knowledge],
+        data: JSONBody[Asked | None] = None,
     ) -> Consolidated:
         """Answer when the model has; from then on participants are told of the patterns."""
         return await knowledge.consolidate(caller.tenant, id, data.model if data else None)
 
     @get("/projects/{id:str}/patterns", summary="Read the newest completed consolidation")
-    async def patterns(self, id: str, caller: Caller, knowledge: Knowledge) -> Patterns:
+    async def patterns(
+        self, id: FromPath[str], caller: Given[Caller], knowledge: Given[Knowledge]
+    ) -> Patterns:
         return await knowledge.patterns(caller.tenant, id)
 
     @get("/projects/{id:str}/insights", summary="List a project's insights, or search them")
     async def of_project(
         self,
-        id: str,
-        caller: Caller,
-        knowledge: Knowledge,
-        projects: Projects,
-        insights: Insights,
+        id: FromPath[str],
+        caller: Given[Caller],
+        knowledge: Given[Knowledge],
+        projects: Given[Projects],
+        insights: Given[Insights],
         cursor: Cursor = None,
         limit: Limit = 50,
-        q: Annotated[str, Parameter(max_length=500)] = "",
+        q: Annotated[str, QueryParameter(max_length=500)] = "",
     ) -> InsightPage:
         """Newest first, a page at a time; with `q` the best first, and as many as `limit` says."""
         if q.strip():

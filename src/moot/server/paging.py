@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
-Limit = Annotated[int, Parameter(ge=1, le=100)]
-Cursor = Annotated[str | None, Parameter(max_length=100, pattern=r"^[A-Za-z0-9_]+$")]
+Limit = Annotated[int, QueryParameter(ge=1, le=100)]
+Cursor = Annotated[str | None, QueryParameter(max_length=100, pattern=r"^[A-Za-z0-9_]+(?!\n)$")]

@@ -37,6 +37,11 @@ STATUSES: Mapping[type[MootError], tuple[int, str]] = {
 }
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 2
+WORDS = {
+    404: "There is nothing at this address.",
+    405: "This address does not take that method; Allow says which it takes.",
+    413: "The body is too large.",
+}
 
 # How a refusal begins that is about one field, and how msgspec tells which field it misses or does not know.
 FIELD = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)?): (.+)", re.DOTALL)
@@ -77,7 +82,9 @@ def moot_error(_: Request[Any, Any, Any], error: MootError) -> Response[bytes]:
     if status == 503:
         headers["Retry-After"] = str(RETRY_SECONDS)
     named = FIELD.match(str(error)) if status == 400 else None
-    return answer(Problem(title, status, str(error), (FieldError(*named.groups()),) if named else ()), headers)
+    return answer(
+        Problem(title, status, str(error), (FieldError(*named.groups()),) if named else ()), headers
+    )
 
 
 def http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
@@ -87,7 +94,9 @@ def http_error(request: Request[Any, Any, Any], error: HTTPException) -> Respons
     found: list[FieldError] = []
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
         found = [_field_error(extra) for extra in error.extra]
-    detail = "; ".join(f"{one.field}: {one.message}" for one in found) or error.detail
+    detail = "; ".join(f"{one.field}: {one.message}" for one in found) or WORDS.get(
+        error.status_code, error.detail
+    )
     title = HTTPStatus(error.status_code).phrase.capitalize()
     return answer(Problem(title, error.status_code, detail, tuple(found)), dict(error.headers or {}))
 

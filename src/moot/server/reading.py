@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
-from litestar.exceptions import ClientException, InternalServerException
+from litestar.exceptions import ClientException, InternalServerException, SerializationException
 from litestar.handlers import BaseRouteHandler
 from litestar.status_codes import HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
@@ -29,10 +29,12 @@ class JsonRequest(Request[Any, Any, Any]):
             )
         try:
             decoded = await super().json()
+        except SerializationException as error:
+            raise UsageError(f"body: it is not JSON: {error.detail}") from error
         except UnicodeDecodeError as error:
-            raise UsageError("The body is not JSON in UTF-8.") from error
+            raise UsageError("body: it is not UTF-8.") from error
         except RecursionError as error:
-            raise UsageError("The body is nested too deeply.") from error
+            raise UsageError("body: it is nested too deeply.") from error
         return _without_nul(decoded) if ESCAPED_NUL in await self.body() else decoded
 
 

@@ -3,17 +3,25 @@
 from typing import Annotated
 
 from litestar import Controller, Response, get, post
-from litestar.params import Parameter
+from litestar.di import NamedDependency as Given
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 
 from moot.engine.feeds import Feeds
 from moot.model.accounts import Caller
 from moot.model.discussions import LIVE, Run
 from moot.server.bodies import StopWish
-from moot.server.sse import Readers
+from moot.server.sse import MEDIA_TYPE, Readers
 from moot.store.events import Events
 from moot.store.runs import Runs
 
 RESYNC = b'event: resync\ndata: {"after":0}\n\n'
+DIGITS = 15  # of the longest number that is looked at
+
+After = Annotated[int | None, QueryParameter(ge=0, description="The number of the last event you have")]
+LastEventId = Annotated[
+    str | None, HeaderParameter(name="Last-Event-ID", description="As `after`, and first")
+]
 
 
 class RunRoutes(Controller):
@@ -21,46 +29,50 @@ class RunRoutes(Controller):
     tags = ("runs",)
 
     @get("/{id:str}", summary="How a run stands")
-    async def read(self, id: str, caller: Caller, runs: Runs) -> Run:
+    async def read(self, id: FromPath[str], caller: Given[Caller], runs: Given[Runs]) -> Run:
         return await runs.get(caller.tenant, id)
 
     @post("/{id:str}/stop", status_code=200, summary="Stop a run, or one participant of it")
-    async def stop(self, id: str, caller: Caller, runs: Runs, data: StopWish | None = None) -> Run:
+    async def stop(
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        runs: Given[Runs],
+        data: JSONBody[StopWish | None] = None,
+    ) -> Run:
         """What was said so far is kept. A run that is over stays as it is."""
         return await runs.wish_stop(caller.tenant, id, data.participant if data else None)
 
     @get(
         "/{id:str}/events",
         summary="The events of a run, as server-sent events",
-        media_type="text/event-stream",
+        media_type=MEDIA_TYPE,
+        responses={204: ResponseSpec(None, description="The run is over, and you have all of it")},
     )
     async def events(
         self,
-        id: str,
-        caller: Caller,
-        runs: Runs,
-        events: Events,
-        feeds: Feeds,
-        readers: Readers,
-        after: Annotated[
-            int | None, Parameter(ge=0, description="The number of the last event you have")
-        ] = None,
-        last_event_id: Annotated[str | None, Parameter(header="Last-Event-ID")] = None,
-    ) -> Response[None]:
+        id: FromPath[str],
+        caller: Given[Caller],
+        runs: Given[Runs],
+        events: Given[Events],
+        feeds: Given[Feeds],
+        readers: Given[Readers],
+        after: After = None,
+        last_event_id: LastEventId = None,
+    ) -> Response[str]:
         """Go on after the given number; 204 when the run is over and there is nothing after it.
 
         A number that this run never had is answered with a `resync` event and everything from the start.
         """
+        newest = await events.newest(id)  # before the run: if that is live, its end is still to come
         run = await runs.get(caller.tenant, id)
         asked = _number(last_event_id) if last_event_id is not None else after or 0
-        newest = await events.newest(id)
-        known = asked is not None and asked <= newest
-        start = asked if known and asked is not None else 0
-        if run.status not in LIVE and known and start == newest:
-            return Response(None, status_code=204)
-
-        return readers.stream(feeds.follow(id, start), caller, opening=b"" if known else RESYNC)
+        if asked is None or asked > newest:
+            return readers.stream(feeds.follow(id, 0), caller, opening=RESYNC)
+        if asked == newest and run.status not in LIVE:
+            return Response("", status_code=204)
+        return readers.stream(feeds.follow(id, asked), caller)
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else None

@@ -1,17 +1,21 @@
 """Server-sent events as plain ASGI: frames come ready made, and a reader that does not read is cut off."""
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, suppress
 from typing import Any
 
 from litestar import Response
-from litestar.types import Receive, Scope, Send
+from litestar.types import HTTPResponseBodyEvent, Receive, Scope, Send
 
 from moot.model.accounts import Caller
+from moot.model.errors import StoreUnavailable
+from moot.server.hang_up import hang_up
 from moot.server.revocations import Revocations
 
+MEDIA_TYPE = "text/event-stream"
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -20,10 +24,13 @@ HEADERS = [
 ]
 HEARTBEAT_SECONDS = 15.0
 STUCK_SECONDS = 30.0
-LOOK_SECONDS = 2.0
+LOOKS = 10  # at a reader until it counts as stuck
+A_WRITE = 64 * 1024  # bytes, and the frame that goes past them
 HEARTBEAT = b": still here\n\n"
+END: HTTPResponseBodyEvent = {"type": "http.response.body", "body": b"", "more_body": False}
 
 Frames = AsyncGenerator[list[bytes], None]
+log = logging.getLogger(__name__)
 
 
 class Reader:
@@ -33,18 +40,16 @@ class Reader:
         self.caller = caller
         self.opening = opening
         self.task: asyncio.Task[None] | None = None
-        self.sending_since: float | None = None
+        self.sending_since: float | None = None  # None while there is nothing to send
         self._frames = frames
 
     async def run(self, send: Send) -> None:
         sent = time.monotonic()
         async with aclosing(self._frames) as frames:
             async for some in frames:
-                now = time.monotonic()
-                if some or now - sent >= HEARTBEAT_SECONDS:
-                    self.sending_since = sent = now
-                    body = b"".join(some) if some else HEARTBEAT
-                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                for piece in _pieces(some) if some else _heartbeat(sent):
+                    self.sending_since = sent = time.monotonic()
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
                     self.sending_since = None
 
     def end(self) -> None:
@@ -55,9 +60,10 @@ class Reader:
 class Readers:
     """All open streams of this process."""
 
-    def __init__(self, revocations: Revocations) -> None:
+    def __init__(self, revocations: Revocations, stuck_seconds: float = STUCK_SECONDS) -> None:
         self._open: set[Reader] = set()
         self._revocations = revocations
+        self._stuck_seconds = stuck_seconds
 
     def __len__(self) -> int:
         return len(self._open)
@@ -72,45 +78,76 @@ class Readers:
     async def end_stuck_ones(self) -> None:
         """Cut off readers that take nothing; they may come back at their number."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            late = time.monotonic() - STUCK_SECONDS
+            await asyncio.sleep(self._stuck_seconds / LOOKS)
+            late = time.monotonic() - self._stuck_seconds
             for reader in tuple(self._open):
                 if reader.sending_since is not None and reader.sending_since < late:
                     reader.end()
 
-    async def serve(self, reader: Reader, receive: Receive, send: Send) -> None:
+    async def serve(self, reader: Reader, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         await send({"type": "http.response.body", "body": reader.opening or HEARTBEAT, "more_body": True})
-        reader.task = asyncio.ensure_future(reader.run(send))
-        leaving = asyncio.ensure_future(_left(receive))
+        reader.task = asyncio.create_task(reader.run(send))
+        leaving = asyncio.create_task(_left(receive))
         self._open.add(reader)
         try:
             with self._revocations.watching(reader.caller, reader.end):
                 await asyncio.wait({reader.task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not leaving.done() and not await self._parted(reader, send) and hang_up(scope):
+                await leaving
         finally:
             self._open.discard(reader)
-            reader.task.cancel()
-            leaving.cancel()
-            await asyncio.gather(reader.task, leaving, return_exceptions=True)
-        if not leaving.done() or leaving.cancelled():
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await _ended(reader.task, leaving)
+
+    async def _parted(self, reader: Reader, send: Send) -> bool:
+        """End a stream in good form, if its reader takes what it is sent."""
+        if reader.sending_since is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._stuck_seconds):
+                    await send(END)
+                return True
+        return False
 
 
-class EventStream(Response[None]):
+class EventStream(Response[str]):
     """What a handler returns to answer with a stream."""
 
     def __init__(self, readers: Readers, reader: Reader) -> None:
-        super().__init__(None, media_type="text/event-stream")
+        super().__init__("", media_type=MEDIA_TYPE)
         self._readers = readers
         self._reader = reader
 
     def to_asgi_response(self, *_: Any, **__: Any) -> Any:
-        async def respond(_scope: Scope, receive: Receive, send: Send) -> None:
-            await self._readers.serve(self._reader, receive, send)
+        async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+            await self._readers.serve(self._reader, scope, receive, send)
 
         return respond
+
+
+def _pieces(frames: Sequence[bytes]) -> Iterator[bytes]:
+    """Join frames to what is sent at once: whoever does not read keeps no more than that waiting."""
+    start = size = 0
+    for place, frame in enumerate(frames, 1):
+        size += len(frame)
+        if size >= A_WRITE or place == len(frames):
+            yield b"".join(frames[start:place])
+            start, size = place, 0
+
+
+def _heartbeat(sent: float) -> Iterator[bytes]:
+    if time.monotonic() - sent >= HEARTBEAT_SECONDS:
+        yield HEARTBEAT
 
 
 async def _left(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _ended(*tasks: "asyncio.Task[None]") -> None:
+    """End tasks; what went wrong in one is told, unless it is that the database was away."""
+    for task in tasks:
+        task.cancel()
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(outcome, Exception) and not isinstance(outcome, StoreUnavailable):
+            log.error("a stream failed", exc_info=outcome)

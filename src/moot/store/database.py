@@ -155,4 +155,9 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
     def begin_transaction(connection: Any) -> None:
         connection.exec_driver_sql(begin)
 
+    @event.listens_for(engine.sync_engine, "invalidate")
+    def roll_back(connection: Any, *_: object) -> None:
+        with contextlib.suppress(sqlite3.Error, ValueError):
+            connection.rollback()
+
     return engine

@@ -11,7 +11,7 @@ from moot.model.knowledge import Insight, InsightPage
 from moot.store.database import Database
 from moot.store.discussions import tell_change
 from moot.store.schema import discussion, insight
-from moot.store.search import matching, relevance
+from moot.store.search import ranked, words
 
 FIELDS = [insight.c[name] for name in Insight.__struct_fields__]
 CANDIDATES = 200  # of a search, the best by their words
@@ -64,10 +64,12 @@ class Insights:
 
     async def by_words(self, tenant: str, project: str, q: str) -> dict[str, float]:
         """Score the insights of a project that have all the words, the best first."""
-        score = relevance(self._database, insight, q).label("score")
-        mine = (insight.c.project == project, insight.c.tenant == tenant)
-        query = select(insight.c.id, score).where(*mine, matching(self._database, insight, q))
-        best = query.order_by(score.desc(), insight.c.number.desc()).limit(CANDIDATES)
+        if not words(q):
+            return {}
+        found = ranked(self._database, insight, q)
+        query = select(insight.c.id, found.c.score).join(found, found.c.number == insight.c.number)
+        mine = query.where(insight.c.project == project, insight.c.tenant == tenant)
+        best = mine.order_by(found.c.score.desc(), insight.c.number.desc()).limit(CANDIDATES)
         async with self._database.read() as connection:
             return {row.id: row.score for row in await connection.execute(best)}
 

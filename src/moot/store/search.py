@@ -4,6 +4,7 @@ from functools import cache
 
 from sqlalchemy import (
     ColumnElement,
+    Subquery,
     Table,
     TableClause,
     bindparam,
@@ -48,14 +49,14 @@ def matching(database: Database, searched: Table, q: str) -> ColumnElement[bool]
     return searched.c.number.in_(select(index.c.rowid).where(_matches(index, q)))
 
 
-def relevance(database: Database, searched: Table, q: str) -> ColumnElement[float]:
-    """How well a row that matches does so: more is better, and only the order means anything."""
+def ranked(database: Database, searched: Table, q: str) -> Subquery:
+    """Give the `number` and the `score` of rows that match; more is better. There must be words."""
     if database.is_postgres:
-        return func.ts_rank(_document(searched), _tsquery(q))
+        rank = func.ts_rank(_document(searched), _tsquery(q)).label("score")
+        return select(searched.c.number, rank).where(matching(database, searched, q)).subquery()
     index = _index(searched.name)
-    rank = select(-func.bm25(literal_column(index.name)))
-    here = rank.where(_matches(index, q), index.c.rowid == searched.c.number)
-    return here.select_from(index).correlate(searched).scalar_subquery()
+    score = (-func.bm25(literal_column(index.name))).label("score")
+    return select(index.c.rowid.label("number"), score).where(_matches(index, q)).subquery()
 
 
 def _document(searched: Table) -> ColumnElement[str]:

@@ -10,7 +10,7 @@ from moot.store.database import Database
 from moot.store.insights import FIELDS
 from moot.store.schema import insight, insight_vector
 
-MOST = 5000  # vectors that a search looks at, those of the newest insights
+MOST = 2000  # vectors that a search looks at, those of the newest insights
 
 
 class Vectors:

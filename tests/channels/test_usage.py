@@ -1,0 +1,47 @@
+from inline_snapshot import snapshot
+
+from moot.channels.usage import usage_lines
+from moot.model.chunks import Usage
+from moot.model.participants import seat
+from tests.channels.dialogue import BROKE, REJECTED, ends
+
+
+def test_usage_is_one_line_a_participant() -> None:
+    turns = [
+        ends("alpha", cost=0.0123),
+        ends("beta", model="b/two", cost=None, usage=Usage(5, 7, estimated=True)),
+        ends("gamma", model="c/three", cost=0.0, usage=Usage(100, 50, reasoning=40, cached=80)),
+        ends("delta", model="d/four", status="failed", trouble=REJECTED, usage=Usage(), first_token=None),
+        ends("epsilon", model="e/five", cost=120.0),
+    ]
+    assert usage_lines(seat(("a/one",) * 5), turns) == snapshot(
+        [
+            "Alpha · a/one: 10 in, 20 out, $0.0123, first token 0.50 s, 2.00 s in all",
+            "Beta · b/two: about 5 in, about 7 out, cost unknown, first token 0.50 s, 2.00 s in all",
+            "Gamma · c/three: 100 in, 50 out, 40 of them reasoning, 80 cached, $0, first token 0.50 s, 2.00 s in all",
+            "Delta · d/four: 0 in, 0 out, $0, no first token, 2.00 s in all",
+            "Epsilon · e/five: 10 in, 20 out, $120, first token 0.50 s, 2.00 s in all",
+        ]
+    )
+
+
+def test_the_turns_of_one_participant_are_added_up() -> None:
+    turns = [
+        ends("alpha", cost=0.1, first_token=None, status="failed", trouble=BROKE),
+        ends("beta", model="b/two", cost=0.5),
+        ends("alpha", cost=0.2, usage=Usage(1, 2, cached=3), model="z/fallback", first_token=0.75),
+        ends("beta", model="b/two", cost=None),
+    ]
+    assert usage_lines(seat(("a/one", "b/two")), turns) == snapshot(
+        [
+            "Alpha · a/one, z/fallback: 2 turns, 11 in, 22 out, 3 cached, $0.3, first token 0.75 s, 4.00 s in all",
+            "Beta · b/two: 2 turns, 20 in, 40 out, cost unknown, first token 0.50 s, 4.00 s in all",
+        ]
+    )
+
+
+def test_estimates_and_tiny_costs_are_called_so() -> None:
+    (estimated,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1, usage=Usage(1, 1, estimated=True))])
+    (tiny,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=4e-7)])
+    assert "about $0.1" in estimated
+    assert "less than $0.000001" in tiny

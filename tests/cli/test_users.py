@@ -1,0 +1,107 @@
+import asyncio
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moot.cli import users
+from moot.model.errors import Conflict, NotFound, Refused, UsageError
+from moot.store.accounts import Accounts
+from moot.store.database import Database
+
+PASSWORD = "correct horse"
+OTHER = "battery staple"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'data' / 'moot.db'}"
+
+
+def typing(password: str) -> Callable[[], str]:
+    return lambda: password
+
+
+def can_log_in(url: str, name: str, password: str) -> bool:
+    async def attempt() -> bool:
+        async with Database(url) as database:
+            try:
+                await Accounts(database).login(name, password)
+            except Refused:
+                return False
+            return True
+
+    return asyncio.run(attempt())
+
+
+def test_an_account_is_added_listed_and_removed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert users.add("ada", None, url, typing(PASSWORD)) == 0
+    assert capsys.readouterr().out.startswith("Added ada to the tenant tenant_")
+    assert can_log_in(url, "ada", PASSWORD)
+    assert users.show(url) == 0
+    (listed,) = capsys.readouterr().out.splitlines()
+    name, tenant, *_ = listed.split()
+    assert (name, tenant[:7]) == ("ada", "tenant_")
+    assert users.remove("ada", url) == 0
+    assert capsys.readouterr().out == f"Removed ada; what the tenant {tenant} has is kept.\n"
+    assert not can_log_in(url, "ada", PASSWORD)
+
+
+def test_two_may_share_a_tenant(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    users.add("ada", None, url, typing(PASSWORD))
+    users.add("bob", "ada", url, typing(PASSWORD))
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split()[-1] == second.split()[-1]
+
+
+def test_a_password_is_changed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    users.add("ada", None, url, typing(PASSWORD))
+    assert users.set_password("ada", url, typing(OTHER)) == 0
+    assert "Changed the password of ada" in capsys.readouterr().out
+    assert can_log_in(url, "ada", OTHER)
+    assert not can_log_in(url, "ada", PASSWORD)
+
+
+def test_what_cannot_be_done_is_said(url: str) -> None:
+    users.add("ada", None, url, typing(PASSWORD))
+    with pytest.raises(Conflict, match="already"):
+        users.add("ada", None, url, typing(PASSWORD))
+    with pytest.raises(NotFound, match="no tenant"):
+        users.add("bob", "nowhere", url, typing(PASSWORD))
+    with pytest.raises(NotFound, match="no account"):
+        users.remove("bob", url)
+    with pytest.raises(NotFound, match="no account"):
+        users.set_password("bob", url, typing(PASSWORD))
+
+
+def test_nothing_is_opened_for_a_name_or_password_that_will_not_do(url: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="1 to 64"):
+        users.add(" ada", None, url, typing(PASSWORD))
+    with pytest.raises(UsageError, match="10 to"):
+        users.add("ada", None, url, typing("short"))
+    assert not (tmp_path / "data").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_in_a_pipe_the_password_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse \r\nmore\n"))
+    assert users.typed_password() == "correct horse "
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert users.typed_password() == ""
+
+
+def test_at_a_terminal_it_is_typed_twice_and_not_seen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = iter([PASSWORD, PASSWORD, PASSWORD, OTHER])
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("getpass.getpass", lambda _: next(typed))
+    assert users.typed_password() == PASSWORD
+    with pytest.raises(UsageError, match="differ"):
+        users.typed_password()
+    assert PASSWORD not in capsys.readouterr().out

@@ -1,0 +1,54 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.model.participants import seat
+from moot.model.plans import Plan
+
+PARTICIPANTS = seat(("a/one", "b/two", "c/three"))
+IDS = [who.id for who in PARTICIPANTS]
+
+
+def test_everybody_speaks_unless_somebody_is_spoken_to() -> None:
+    assert Plan(mode="parallel", participants=PARTICIPANTS).speaking == PARTICIPANTS
+    assert Plan(mode="parallel", participants=PARTICIPANTS, to=()).speaking == ()
+
+
+@given(st.lists(st.sampled_from([*IDS, "somebody-else"])))
+def test_those_who_are_spoken_to_keep_the_order_of_their_seats(to: list[str]) -> None:
+    speaking = Plan(mode="parallel", participants=PARTICIPANTS, to=tuple(to)).speaking
+    assert [who.id for who in speaking] == [id for id in IDS if id in to]
+
+
+def test_a_participant_is_found_by_its_id() -> None:
+    plan = Plan(mode="single", participants=PARTICIPANTS)
+    assert [plan.participant(id) for id in IDS] == list(PARTICIPANTS)
+
+
+def test_whoever_takes_a_plan_up_again_sees_the_same() -> None:
+    plan = Plan(
+        mode="continue",
+        participants=PARTICIPANTS,
+        personas={"beta": "A carpenter."},
+        project="A project.",
+        language="de",
+        rounds=3,
+        turns=4,
+        first=2,
+        to=("beta",),
+    )
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
+
+
+def test_what_was_not_decided_is_not_written() -> None:
+    written = msgspec.json.encode(Plan(mode="single", participants=()))
+    assert written == b'{"mode":"single","participants":[]}'
+    plan = msgspec.json.decode(written, type=Plan)
+    assert (plan.rounds, plan.turns, plan.first, plan.to, plan.language) == (2, 1, 0, None, None)
+
+
+def test_a_plan_does_not_change() -> None:
+    plan = Plan(mode="single", participants=PARTICIPANTS)
+    with pytest.raises(AttributeError, match="immutable"):
+        plan.mode = "parallel"  # type: ignore[misc]

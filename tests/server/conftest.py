@@ -1,0 +1,29 @@
+"""The same suite on both databases; what no database matters for runs on the embedded one."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from moot.store.database import Database
+from tests.databases import KINDS, migrated
+from tests.server.house import House, built
+
+
+@pytest.fixture(params=KINDS)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with migrated(request.param, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+async def house(database: Database) -> AsyncIterator[House]:
+    async with built(database) as house:
+        yield house
+
+
+@pytest.fixture
+async def cottage(tmp_path: Path) -> AsyncIterator[House]:
+    """A house on the embedded database."""
+    async with migrated("sqlite", tmp_path) as database, built(database) as house:
+        yield house

@@ -1,0 +1,84 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.databases import KINDS
+from tests.server.knowing import Api, knowing
+from tests.store.people import ANNA, BERT, settled
+
+COOK = {"name": "Cook", "description": "Cooks."}
+
+
+@pytest.fixture(params=KINDS)
+async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Api]:
+    async with settled(request.param, tmp_path) as database, knowing(database) as api:
+        yield api
+
+
+async def test_a_persona_from_beginning_to_end(api: Api) -> None:
+    made = await api.call("POST", "/personas", {**COOK, "traits": ["warm"], "colour": "#aabbcc"})
+    assert made.status_code == 201
+    cook = made.json()
+    assert (cook["name"], cook["traits"], cook["level"], cook["success_rate"]) == ("Cook", ["warm"], 1, None)
+    assert await api.ok("GET", f"/personas/{cook['id']}") == cook
+    changed = await api.ok("PATCH", f"/personas/{cook['id']}", {"name": "Chef"})
+    assert changed == {**cook, "name": "Chef"}
+    assert (await api.call("DELETE", f"/personas/{cook['id']}")).status_code == 204
+    assert (await api.call("GET", f"/personas/{cook['id']}")).status_code == 404
+
+
+async def test_the_shipped_ones_are_listed_first_and_pages_go_on_to_ones_own(api: Api) -> None:
+    mine = [(await api.ok("POST", "/personas", COOK))["id"] for _ in range(3)]
+    first = await api.ok("GET", "/personas", limit=11)
+    assert all(one["shipped"] for one in first["personas"][:10])
+    second = await api.ok("GET", "/personas", limit=11, cursor=first["next"])
+    assert second["next"] is None
+    listed = [one["id"] for one in (*first["personas"], *second["personas"])]
+    assert listed[10:] == sorted(mine, reverse=True)
+
+
+async def test_a_shipped_one_is_read_and_not_changed(api: Api) -> None:
+    assert (await api.ok("GET", "/personas/shipped_sceptic"))["name"] == "Sceptic"
+    for refused in (
+        await api.call("PATCH", "/personas/shipped_sceptic", {"name": "Believer"}),
+        await api.call("DELETE", "/personas/shipped_sceptic"),
+    ):
+        assert refused.status_code == 403
+        assert "make a copy" in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(("method", "body"), [("GET", None), ("PATCH", {"name": "Mine"}), ("DELETE", None)])
+async def test_anothers_persona_is_not_there(api: Api, method: str, body: object) -> None:
+    cook = await api.ok("POST", "/personas", COOK, tenant=ANNA)
+    foreign = await api.call(method, f"/personas/{cook['id']}", body, tenant=BERT)
+    missing = await api.call(method, "/personas/persona_0", body, tenant=BERT)
+    assert (foreign.status_code, missing.status_code) == (404, 404)
+    assert cook["id"] not in str(await api.ok("GET", "/personas", tenant=BERT))
+    assert await api.ok("GET", f"/personas/{cook['id']}") == cook
+
+
+@pytest.mark.parametrize(
+    ("field", "body"),
+    [
+        ("name", {"description": "Cooks."}),
+        ("name", {**COOK, "name": "x" * 61}),
+        ("description", {**COOK, "description": "a\0b"}),
+        ("traits", {**COOK, "traits": "warm"}),
+        ("colour", {**COOK, "colour": "red"}),
+        ("shipped", {**COOK, "shipped": True}),
+        ("system_prompt", {"name": "Cook"}),
+    ],
+)
+async def test_a_bad_body_is_refused_by_field(api: Api, field: str, body: dict[str, Any]) -> None:
+    refused = await api.call("POST", "/personas", body)
+    assert refused.status_code == 400
+    assert field in refused.text
+
+
+@pytest.mark.parametrize(
+    "query", [{"limit": 0}, {"limit": 101}, {"limit": "many"}, {"cursor": "a'b"}, {"cursor": "\0"}]
+)
+async def test_a_bad_page_is_refused(api: Api, query: dict[str, Any]) -> None:
+    assert (await api.call("GET", "/personas", **query)).status_code == 400

@@ -1,0 +1,127 @@
+"""Several servers on one Postgres: they share the work, stop each other's runs, and take over from the dead."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from statistics import median
+
+import pytest
+import pytest_asyncio
+
+from tests.chaos import Site, seeded, site
+
+shared = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pair(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    async with site("postgres", tmp_path_factory.mktemp("pair"), servers=2) as here:
+        yield here
+
+
+@shared
+async def test_a_stop_reaches_the_model_from_any_worker(pair: Site) -> None:
+    executing, other = pair.servers
+    took = []
+    for number in range(7):
+        reader = await pair.open("single", f"endless-stop{number}", at=executing)
+        await reader.spoken()
+        wished = time.monotonic()
+        await other.post(f"/api/runs/{reader.run}/stop")
+        assert await reader.ended() == "stopped"
+        [answer] = await reader.check()
+        assert answer["status"] == "stopped"
+        [call] = pair.ledger.of(f"endless-stop{number}")
+        assert call.left is not None
+        took.append(call.left - wished)
+    print(f"stop by another worker: median {median(took) * 1000:.0f} ms, worst {max(took) * 1000:.0f} ms")
+    assert median(took) < 2
+
+
+@shared
+async def test_a_message_to_another_worker_interrupts_and_sees_what_was_said(pair: Site) -> None:
+    executing, other = pair.servers
+    old = await pair.open("single", "yielding-a", at=executing)
+    await old.spoken()
+    new = await pair.say(old.discussion, at=other)
+    assert await old.ended() == "interrupted"
+    assert await new.ended() == "completed"
+    [partial] = await old.check()
+    assert partial["status"] == "interrupted"
+    await new.check()
+    asked = pair.ledger.of("yielding-a")[-1].prompt
+    assert partial["content"].strip() in asked
+    assert asked.endswith("And then?")
+
+
+@shared
+async def test_one_key_at_two_workers_is_one_message(pair: Site) -> None:
+    for number in range(5):
+        model = f"quick-key{number}"
+        body = {"message": f"Only once {number}", "participants": [f"lab/{model}"], "language": "en"}
+        key = {"Idempotency-Key": f"only-once-{number}"}
+        first, second = await asyncio.gather(
+            *(server.post("/api/discussions", body, key) for server in pair.servers)
+        )
+        assert (first.status, second.status) == (201, 201)
+        assert first.body == second.body
+        discussion, run = first.body["discussion"]["id"], first.body["run"]["id"]
+        await pair.servers[0].heard(run)
+        said = (await pair.get(f"/api/discussions/{discussion}"))["messages"]
+        assert [message["role"] for message in said] == ["user", "assistant"]
+        assert len(pair.ledger.of(model)) == 1
+    found = await pair.get("/api/discussions?q=Only+once")
+    assert len(found["discussions"]) == 5
+
+
+@shared
+async def test_a_stop_that_races_the_end_leaves_one_final_state(pair: Site) -> None:
+    with seeded(37) as chance:
+        ends = []
+        for number in range(24):
+            reader = await pair.open("parallel", f"quick-race{number}", f"brisk-race{number}")
+            await asyncio.sleep(chance.uniform(0, 0.2))
+            await chance.choice(pair.servers).post(f"/api/runs/{reader.run}/stop")
+            ends.append(await reader.ended())
+            await reader.check()
+        print({end: ends.count(end) for end in set(ends)})
+        assert set(ends) <= {"completed", "stopped"}
+
+
+async def test_a_worker_that_was_paused_past_its_lease_writes_no_more(tmp_path: Path) -> None:
+    async with site("postgres", tmp_path, servers=2) as here:
+        paused, other = here.servers
+        reader = await here.open("consensus", "steady-a", "steady-b", rounds=4, at=paused)
+        await reader.spoken()
+        here.paused.add(paused)
+        paused.pause()
+        since = time.monotonic()
+        await reader.until(lambda events: any(event.get("kind") == "resumed" for event in events))
+        print(f"taken over {time.monotonic() - since:.1f} s after the pause")
+        paused.go_on()
+        assert await paused.ended() == 3
+        assert await reader.ended() == "completed"
+        assert len(await reader.check()) == 8
+        assert other.running.poll() is None
+
+
+async def test_of_three_workers_the_last_takes_over_each_run_once(tmp_path: Path) -> None:
+    async with site("postgres", tmp_path, servers=3) as here:
+        readers = [
+            await here.open("consensus", f"steady-a{number}", f"steady-b{number}", rounds=3, at=server)
+            for number in range(2)
+            for server in here.servers
+        ]
+        for reader in readers:
+            await reader.spoken()
+        for dead in here.servers[:2]:
+            dead.kill()
+        since = time.monotonic()
+        assert [await reader.ended() for reader in readers] == ["completed"] * 6
+        for reader in readers:
+            assert len(await reader.check()) == 6
+        resumed = [[e for e in reader.events if e.get("kind") == "resumed"] for reader in readers]
+        assert sorted(map(len, resumed)) == [0, 0, 1, 1, 1, 1]
+        at = [t for r in readers for t, e in zip(r.at, r.events, strict=True) if e.get("kind") == "resumed"]
+        print(f"taken over after {min(at) - since:.1f} to {max(at) - since:.1f} s")
