@@ -4,7 +4,7 @@ import asyncio
 import re
 import signal
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ class MootServer:
         *,
         settings: str = "",
         host: str = "127.0.0.1",
+        command: Sequence[str] = (str(SCRIPT),),
         **environment: str,
     ) -> None:
         self.moot = Moot(folder)
@@ -59,7 +60,7 @@ class MootServer:
         self.settings = self.moot.write("moot.toml", settings)
         self.data = folder / "data" / "moot"
         self.log = folder / "serve.log"
-        self.host = host
+        self.command = [*command, "serve", "--host", host, "--port", "0", "--config", str(self.settings)]
         self.url = ""
         self.process: subprocess.Popen[bytes] | None = None
         self.http = aiohttp.ClientSession(
@@ -71,7 +72,7 @@ class MootServer:
         told = len(self.logged())
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(  # noqa: S603, ASYNC220 - our own script
-                [str(SCRIPT), "serve", "--host", self.host, "--port", "0", "--config", str(self.settings)],
+                self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -168,10 +169,15 @@ def _frame(block: str) -> Frame | None:
 
 @asynccontextmanager
 async def serving(
-    folder: Path, database_url: str | None = None, *, settings: str = "", **environment: str
+    folder: Path,
+    database_url: str | None = None,
+    *,
+    settings: str = "",
+    command: Sequence[str] = (str(SCRIPT),),
+    **environment: str,
 ) -> AsyncIterator[MootServer]:
     """Serve until the block ends; what is still there then is killed."""
-    server = MootServer(folder, database_url, settings=settings, **environment)
+    server = MootServer(folder, database_url, settings=settings, command=command, **environment)
     try:
         await server.start()
         yield server

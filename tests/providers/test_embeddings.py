@@ -9,7 +9,6 @@ from aiohttp.test_utils import TestServer
 from moot.model.errors import ProviderError, UnknownModel
 from moot.providers.embeddings import HttpEmbedder, embedder
 from moot.providers.registry import ProviderConfig, Registry
-from moot.providers.transport import Transport
 from tests.taking import KEY
 
 NAME = "near/nomic"
@@ -38,12 +37,10 @@ class Server:
 async def serving(server: Server, key: str = "") -> AsyncIterator[HttpEmbedder]:
     app = web.Application()
     app.router.add_post("/v1/embeddings", server.handle)
-    transport = Transport()
     async with TestServer(app) as served:
         config = ProviderConfig(api="openai", base_url=str(served.make_url("")), key_env="NEAR_KEY")
         async with Registry({"near": config}, {"NEAR_KEY": key}) as registry:
-            yield embedder(NAME, registry, transport)
-    await transport.aclose()
+            yield embedder(NAME, registry)
 
 
 async def test_every_text_gets_its_own_vector_whatever_their_order() -> None:
@@ -100,4 +97,4 @@ async def test_a_server_that_is_gone_is_a_fault_too() -> None:
 async def test_a_name_that_leads_nowhere_is_refused(name: str) -> None:
     async with Registry({}, {}) as registry:
         with pytest.raises(UnknownModel, match="provider/model"):
-            embedder(name, registry, Transport())
+            embedder(name, registry)

@@ -18,12 +18,14 @@ from moot.engine.durable import DurableRuns
 from moot.engine.feeds import Feeds
 from moot.engine.hall import Hall
 from moot.engine.journal import Journal
+from moot.engine.knowledge import Knowledge
 from moot.engine.planning import Planning
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
 from moot.engine.workers import Workers
 from moot.model.discussions import Message
 from moot.model.errors import BadSettings
+from moot.providers.embeddings import embedder
 from moot.providers.registry import Registry
 from moot.server.app import create_app
 from moot.server.limits import Limits
@@ -34,6 +36,7 @@ from moot.store.accounts import Accounts
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
+from moot.store.insights import Insights
 from moot.store.keys import ProviderKeys
 from moot.store.listener import listen
 from moot.store.migration import migrate
@@ -52,6 +55,7 @@ class House:
 
     def __init__(self, settings: Settings, database: Database, registry: Registry, sealer: Sealer) -> None:
         self.database = database
+        self._left = False
         self.worker = f"worker-{uuid4().hex}" if database.is_postgres else "local"
         self.accounts = Accounts(database)
         self.personas = Personas(database, shipped())
@@ -62,16 +66,22 @@ class House:
         self.changes = Changes(self.discussions)
         self.events = Events(database)
         self.feeds = Feeds(self.events)
-        self.journal = Journal(self.events, self.feeds, lambda _: _end_at_once())
-        self.keys = ProviderKeys(database, sealer)
+        self.journal = Journal(self.events, self.feeds, lambda _: self._taken_over())
         self.projects = Projects(database)
-        casting = Casting(registry, self.keys, settings.fallback)
+        self.provider_keys = ProviderKeys(database, sealer)
+        casting = Casting(registry, self.provider_keys, settings.fallback)
+        speaker = Speaker(settings.limits)
         self.durable = DurableRuns(
-            database, self.worker, self.journal, Speaker(settings.limits), casting.chain, self._count_personas
+            database, self.worker, self.journal, speaker, casting.chain, self._count_personas
         )
+        vectors = embedder(settings.embedding, registry) if settings.embedding else None
+        self.insights = Insights(database)
+        self.knowledge = Knowledge(database, casting.models, speaker, vectors)
         planning = Planning(self.personas, self.projects)
         self.hall = Hall(database, planning, self.worker, self.durable.start)
-        self.workers = Workers(database, self.worker, settings.lease, self.durable.take_over, _end_at_once)
+        self.workers = Workers(
+            database, self.worker, settings.lease, self.durable.take_over, self._taken_over
+        )
         self.seating = Seating(registry, self.personas)
         self.limits = Limits(Rates(database))
         self.registry = registry
@@ -79,8 +89,8 @@ class House:
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
-            "accounts changes database discussions events feeds hall keys limits personas projects readers"
-            " registry runs seating"
+            "accounts changes database discussions events feeds hall insights knowledge limits personas projects"
+            " provider_keys readers registry runs seating"
         )
         return {name: getattr(self, name) for name in names.split()}
 
@@ -117,12 +127,23 @@ class House:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def leave(self) -> None:
-        """Write down what was said, and let others have what did not end."""
+        """Write down what was said, and let others have what did not end.
+
+        They look for it even if we know of nothing: a run may have come in that we did not come to begin.
+        """
         await self.journal.written()
-        if self.database.is_postgres:
-            await self.workers.leave(unfinished=bool(self.durable.live))
         if not self.durable.live:
             await self.durable.close()
+        self._left = True
+        if self.database.is_postgres:
+            await self.workers.leave(unfinished=True)
+
+    def _taken_over(self) -> None:
+        """End at once: another worker has our runs, and whatever we would still do, it does."""
+        if not self._left:
+            log.critical("another worker has taken over the runs of this one, which ends now")
+        logging.shutdown()
+        os._exit(0 if self._left else FENCED)
 
     def _missed(self) -> None:
         """Look again at everything that a signal may have told of while nobody listened."""
@@ -149,7 +170,9 @@ async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIte
             stack.enter_context(_alone(database.path))
         await migrate(database)
         await sealer.check(database)
-        registry = await stack.enter_async_context(Registry(settings.providers, environment, stored_keys=True))
+        registry = await stack.enter_async_context(
+            Registry(settings.providers, environment, stored_keys=True)
+        )
         house = House(settings, database, registry, sealer)
         await stack.enter_async_context(house.alive())
         yield house
@@ -180,13 +203,6 @@ def _alone(path: Path) -> Iterator[None]:
                 "which many servers can share."
             ) from None
         yield
-
-
-def _end_at_once() -> None:
-    """Another worker has our runs: whatever we would still do, it does."""
-    log.critical("another worker has taken over the runs of this one, which ends now")
-    logging.shutdown()
-    os._exit(FENCED)
 
 
 def _must_not_fail(task: asyncio.Task[None]) -> None:

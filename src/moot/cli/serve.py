@@ -16,12 +16,13 @@ from msgspec import Struct
 
 from moot.cli import logs, loop, settings
 from moot.cli.gate import Gate
-from moot.model.errors import UsageError
+from moot.model.errors import StoreUnavailable, UsageError
 
 if TYPE_CHECKING:
     from moot.cli.house import House
 
 DRAIN_SECONDS = 10.0
+LEAVE_SECONDS = 5.0
 LOOK_SECONDS = 0.05
 BACKLOG = 2048
 
@@ -119,7 +120,12 @@ async def _drain(house: "House", server: Server) -> None:
 async def _leave(house: "House") -> None:
     """Leave what did not end to whoever starts next; it must not look as if it had failed."""
     left = len(house.durable.live)
-    await house.leave()
+    try:
+        async with asyncio.timeout(LEAVE_SECONDS):
+            await house.leave()
+    except (StoreUnavailable, TimeoutError):
+        log.warning("the database is away: others will find out by themselves that this server has left")
+        left = left or 1
     if left:
         log.warning("runs are left to the next server", extra={"runs": left})
         logging.shutdown()

@@ -5,65 +5,38 @@ An execution first raises the run's epoch, so that whoever had the run before ca
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import closing
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from msgspec.structs import replace
+import msgspec
+from sqlalchemy.exc import SQLAlchemyError
 
-from moot.engine import metrics, traces
+from moot.engine import books, metrics
 from moot.engine.journal import Journal, RunJournal
+from moot.engine.patience import patiently
+from moot.engine.record import Record
+from moot.engine.remains import Remains, unfinished
 from moot.engine.speaker import Speaker
 from moot.engine.table import Body, LiveTable, Scene
 from moot.model.discussions import Message
-from moot.model.events import Event, Notice, RunEnded, RunStarted, StageStarted, TurnEnded, TurnStatus
+from moot.model.events import Event, Notice, RunEnded, RunStarted, Seat, TurnStatus
 from moot.model.participants import Participant
 from moot.providers.registry import Resolved
 from moot.store.database import Database
 from moot.store.discussions import Discussions
+from moot.store.events import A_PAGE, Events
 from moot.store.runs import Claim, Runs, Wishes
 from moot.streams.stop import Reason, Stop
 
-if TYPE_CHECKING:
-    from dbos import DBOSConfig
-
-VERSION = "1"  # of what a run's steps are called; runs of another version are not taken up again
 MOST_EXECUTIONS = 20
 EARLIER_SECONDS = 60.0
 LOOK_SECONDS = 0.02
+AGAIN_SECONDS = 1.0
 
 TenantChains = Callable[[str, Participant], Awaitable[Sequence[Resolved]]]
 Ended = Callable[[Claim, Sequence[Message]], Coroutine[None, None, None]]
 log = logging.getLogger(__name__)
-
-
-class Record:
-    """A transcript in the database: read once when a run is taken up, then kept in step with what is written."""
-
-    def __init__(self, journal: RunJournal, claim: Claim, said: Sequence[Message]) -> None:
-        self.said = list(said)
-        self._journal = journal
-        self._opened = set(claim.stages)
-
-    async def append(self, events: list[Event]) -> None:
-        fresh = [event for event in events if not (isinstance(event, StageStarted) and self._is_open(event))]
-        if fresh:
-            await self._journal.append(fresh)
-
-    async def keep(self, ended: TurnEnded, message: Message) -> None:
-        number = await self._journal.keep(ended, message)
-        self.said.append(replace(message, number=number))
-        metrics.count_turn(ended)
-        traces.turn(self._journal.claim.run, ended)
-
-    def _is_open(self, stage: StageStarted) -> bool:
-        """Tell whether a stage was announced before a crash."""
-        key = (stage.stage, stage.round)
-        known = key in self._opened
-        self._opened.add(key)
-        return known
 
 
 class Execution:
@@ -116,6 +89,7 @@ class DurableRuns:
         self._worker = worker
         self._runs = Runs(database)
         self._discussions = Discussions(database)
+        self._events = Events(database)
         self._journal = journal
         self._speaker = speaker
         self._chains = chains
@@ -126,7 +100,8 @@ class DurableRuns:
     async def launch(self) -> None:
         """Load and start DBOS, and take up again what this worker left. It is slow to load, so nobody waits."""
         dbos = await asyncio.to_thread(import_module, "dbos")
-        dbos.DBOS(config=_config(self._database, self._worker))
+        await books.prepare(dbos, self._database)
+        dbos.DBOS(config=books.config(self._database, self._worker))
 
         @dbos.DBOS.workflow(name="run", max_recovery_attempts=None)  # type: ignore[untyped-decorator]
         async def execute(run: str) -> None:
@@ -143,9 +118,12 @@ class DurableRuns:
         await self._take_up(worker)
 
     async def _take_up(self, worker: str) -> None:
-        """Start what a worker had taken in, but had not even begun; what it had begun is not started twice."""
-        for run in await self._runs.left_by(worker):
-            self.start(run)
+        """Start what a worker had taken in, but had not even begun; what it had begun is not started twice.
+
+        When this returns, all of it is in our name: nobody needs to remember that worker any more.
+        """
+        for run in await patiently(lambda: self._runs.left_by(worker)):
+            await self._start(run)
 
     async def close(self) -> None:
         if self._launched.done():
@@ -158,8 +136,15 @@ class DurableRuns:
 
     async def _start(self, run: str) -> None:
         dbos, execute = await self._launched
-        with dbos.SetWorkflowID(run):
-            await dbos.DBOS.start_workflow_async(execute, run)
+        while True:
+            try:
+                with dbos.SetWorkflowID(run):
+                    await dbos.DBOS.start_workflow_async(execute, run)
+            except SQLAlchemyError as error:
+                log.warning("a run cannot begin yet", extra={"run": run, "reason": str(error)})
+                await asyncio.sleep(AGAIN_SECONDS)
+            else:
+                return
 
     def told(self, run: str) -> None:
         """Hear that something is wished of a run."""
@@ -169,10 +154,15 @@ class DurableRuns:
     def _own(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._disown)
+
+    def _disown(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("what was to be done for a run failed", exc_info=error)
 
     async def _obey(self, run: str) -> None:
-        wishes = await self._runs.wishes(run)
+        wishes = await patiently(lambda: self._runs.wishes(run))
         if execution := self.live.get(run):
             execution.wish(wishes)
 
@@ -187,30 +177,45 @@ class DurableRuns:
 
     async def _execute(self, run: str, execution: Execution) -> None:
         await self._after_earlier_ones(run)
-        claim = await self._runs.claim(run, self._worker)
+        claim = await patiently(lambda: self._runs.claim(run, self._worker))
         if claim is None:
             return
         journal = self._journal.open(claim)
         await journal.append([_beginning(claim)])
-        execution.wish(await self._runs.wishes(run))
+        record = await patiently(lambda: self._record(claim, journal))
+        execution.wish(await patiently(lambda: self._runs.wishes(run)))
         if claim.epoch > MOST_EXECUTIONS:
-            await self._give_up(journal, f"This run was taken up {MOST_EXECUTIONS} times and never finished.")
+            words = f"This run was taken up {MOST_EXECUTIONS} times and never finished."
+            await _give_up(journal, record, words)
             return
-        record = Record(journal, claim, await self._discussions.messages(claim.discussion))
         try:
             ended = RunEnded(status=await self._table(claim, record, execution).play())
+            await record.close(execution.stop.reason)
         except Exception:
             # A mistake of ours ends this run with words, not the worker and not in silence.
             log.exception("a run failed", extra={"run": run})
-            await self._give_up(journal, "A mistake in Moot itself ended this run.")
+            await _give_up(journal, record, "A mistake in Moot itself ended this run.")
             return
         await journal.end(ended)
         metrics.RUNS.labels(claim.plan.mode, ended.status).inc()
         self._own(self._ended(claim, [m for m in record.said if m.run == run and m.participant]))
 
+    async def _record(self, claim: Claim, journal: RunJournal) -> Record:
+        said = await self._discussions.messages(claim.discussion)
+        return Record(journal, claim, said, await self._cut_off(claim) if claim.seq else {})
+
+    async def _cut_off(self, claim: Claim) -> dict[Seat, Remains]:
+        """Find the turns that the last execution did not bring to their ends."""
+        events: list[Event] = []
+        page: list[tuple[int, str]] = []
+        while not events or len(page) == A_PAGE:
+            page = await self._events.read(claim.run, events[-1].seq if events else 0)
+            events += [msgspec.json.decode(body, type=Event) for _, body in page]
+        return unfinished(events)
+
     def _table(self, claim: Claim, record: Record, execution: Execution) -> LiveTable:
         async def chains(who: Participant) -> Sequence[Resolved]:
-            return await self._chains(claim.tenant, who)
+            return await patiently(lambda: self._chains(claim.tenant, who))
 
         scene = Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan)
         table = LiveTable(scene, record, chains, self._speaker, execution.stop, self._step)
@@ -218,47 +223,38 @@ class DurableRuns:
         return table
 
     async def _step(self, name: str, body: Body) -> TurnStatus:
+        done: list[TurnStatus] = []
+
         async def turn() -> TurnStatus:  # DBOS looks whether it is given a coroutine function
-            return await body()
+            done.append(await body())
+            return done[0]
 
         dbos = self._launched.result().dbos  # no await before the step has its place in the order
-        status: TurnStatus = await dbos.DBOS.run_step_async({"name": name}, turn)
+        try:
+            status: TurnStatus = await dbos.DBOS.run_step_async({"name": name}, turn)
+        except SQLAlchemyError as error:  # a full disk, say; but a turn that is done is in our log too
+            log.warning("a step cannot be noted", extra={"step": name, "reason": str(error)})
+            return done[0] if done else await body()
         return status
 
     async def _after_earlier_ones(self, run: str) -> None:
         """Let what was interrupted come to its end first, so that this run sees what was said."""
-        discussion = await self._runs.discussion_of(run)
+        discussion = await patiently(lambda: self._runs.discussion_of(run)) or ""
         until = asyncio.get_running_loop().time() + EARLIER_SECONDS
-        while discussion and await self._runs.earlier_live(discussion, run):
+        while await patiently(lambda: self._runs.earlier_live(discussion, run)):
             if asyncio.get_running_loop().time() > until:
                 log.warning("an earlier run does not end; going on without it", extra={"run": run})
                 return
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _give_up(self, journal: RunJournal, words: str) -> None:
-        await journal.append([Notice(kind="gave_up", message=words)])
-        await journal.end(RunEnded(status="failed"))
+
+async def _give_up(journal: RunJournal, record: Record, words: str) -> None:
+    await record.close(None)
+    await journal.append([Notice(kind="gave_up", message=words)])
+    await journal.end(RunEnded(status="failed"))
 
 
 def _beginning(claim: Claim) -> Event:
     if claim.seq == 0:
         return RunStarted(participants=claim.plan.participants)
     return Notice(kind="resumed", message="The run was cut off and goes on; unfinished answers start again.")
-
-
-def _config(database: Database, worker: str) -> "DBOSConfig":
-    """DBOS keeps its own books: on Postgres in a schema beside ours, else in a file beside ours."""
-    url = database.url
-    if not database.is_postgres:
-        path = database.path.with_name(f"{database.path.stem}.runs.db")
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-        url = f"sqlite:///{path}"
-    return {
-        "name": "moot",
-        "system_database_url": url,
-        "executor_id": worker,
-        "application_version": VERSION,
-        "log_level": "ERROR",
-        "console_log_level": "ERROR",
-    }

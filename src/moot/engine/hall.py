@@ -72,8 +72,8 @@ class Hall:
 
     async def open(self, caller: Caller, opening: Opening, key: str | None = None) -> Started:
         """Open a discussion with its first message."""
-        language = opening.language or await asyncio.to_thread(detect, opening.message)
-        discussion = _discussion(opening, language)
+        heard: str = await asyncio.to_thread(detect, opening.message)
+        discussion = _discussion(opening, opening.language or heard)
         plan = await self._planning.plan(caller.tenant, discussion)
         started = _started(discussion, plan, opening.message)
         return await self._take_in(caller, started, plan, key, opening, new=True)

@@ -2,9 +2,11 @@
 
 from msgspec.structs import replace
 
+from moot.context.library import part
 from moot.context.project import describe
 from moot.model.discussions import Discussion
 from moot.model.errors import NotFound, UsageError
+from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.store.personas import Personas
 from moot.store.projects import Projects
@@ -19,28 +21,29 @@ class Planning:
         """Look up what the participants are to know. What was deleted since is left out."""
         if to is not None:
             _check_addressees(discussion, to)
-        participants = discussion.participants
-        if discussion.model is not None:
-            participants = tuple(replace(who, model=discussion.model) for who in participants)
+        participants = tuple(
+            replace(who, model=discussion.model or who.model, persona=who.persona or discussion.persona)
+            for who in discussion.participants
+        )
         return Plan(
             mode=discussion.mode,
             participants=participants,
-            personas=await self._prompts(tenant, discussion),
+            personas=await self._prompts(tenant, participants),
             project=await self._project(tenant, discussion.project),
             language=discussion.language,
             rounds=discussion.rounds,
             to=to,
         )
 
-    async def _prompts(self, tenant: str, discussion: Discussion) -> dict[str, str]:
-        """Find the prompt of the part that each participant plays: its own, or the discussion's."""
-        parts = {who.id: who.persona or discussion.persona for who in discussion.participants}
-        prompts = {id: await self._prompt(tenant, id) for id in set(parts.values()) if id is not None}
-        return {who: prompts[part] for who, part in parts.items() if part is not None and prompts[part]}
+    async def _prompts(self, tenant: str, participants: tuple[Participant, ...]) -> dict[str, str]:
+        """Find the prompt of the part that each participant plays, if it plays one."""
+        parts = {who.id: who.persona for who in participants if who.persona is not None}
+        prompts = {persona: await self._prompt(tenant, persona) for persona in set(parts.values())}
+        return {who: prompts[persona] for who, persona in parts.items() if prompts[persona]}
 
     async def _prompt(self, tenant: str, persona: str) -> str:
         try:
-            return (await self._personas.get(tenant, persona)).system_prompt
+            return part(await self._personas.get(tenant, persona))
         except NotFound:
             return ""
 

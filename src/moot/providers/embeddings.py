@@ -81,7 +81,7 @@ class HttpEmbedder:
                 return answer
 
 
-def embedder(name: str, registry: Registry, transport: Transport) -> HttpEmbedder:
+def embedder(name: str, registry: Registry) -> HttpEmbedder:
     """Find the embedding model that the settings name, such as `ollama/nomic-embed-text`."""
     provider, _, model = name.partition("/")
     base_url = registry.base_url(provider)
@@ -89,4 +89,4 @@ def embedder(name: str, registry: Registry, transport: Transport) -> HttpEmbedde
         raise UnknownModel(
             f"Unknown embedding model {name!r}: write provider/model, such as ollama/nomic-embed-text."
         )
-    return HttpEmbedder(name, base_url, registry.keys(provider), transport)
+    return HttpEmbedder(name, base_url, registry.keys(provider), registry.transport)

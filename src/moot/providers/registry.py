@@ -109,7 +109,7 @@ class Registry:
         self._configs = configs
         self._environment = environment
         self._stored_keys = stored_keys
-        self._transport = Transport()
+        self.transport = Transport()
         self._providers: dict[str, Provider] = {}
         self._rings: dict[str, KeyRing] = {}
         self._own_ring = lru_cache(OWN_RINGS)(_ring_of_one)
@@ -212,7 +212,7 @@ class Registry:
     async def __aexit__(self, *_: object) -> None:
         for provider in self._providers.values():
             await provider.aclose()
-        await self._transport.aclose()
+        await self.transport.aclose()
 
     def _wanted_keys(self, name: str) -> tuple[str, ...]:
         known = BUILT_IN.get(name)
@@ -247,7 +247,7 @@ class Registry:
             name,
             WIRES[api](),
             base_url,
-            self._transport,
+            self.transport,
             free=bool(known and known.on_this_machine) and _is_near(base_url),
         )
 

@@ -14,8 +14,11 @@ from moot.server.account_routes import AccountRoutes
 from moot.server.auth import Authentication, provide_caller
 from moot.server.discussion_routes import DiscussionRoutes
 from moot.server.key_routes import KeyRoutes
+from moot.server.knowledge_routes import KnowledgeRoutes
 from moot.server.limits import Limits, standard
+from moot.server.persona_routes import PersonaRoutes
 from moot.server.problems import HANDLERS
+from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes
 from moot.store.accounts import Accounts
@@ -26,6 +29,9 @@ ROUTES: list[ControllerRouterHandler] = [
     KeyRoutes,
     DiscussionRoutes,
     RunRoutes,
+    PersonaRoutes,
+    ProjectRoutes,
+    KnowledgeRoutes,
     meta_routes.healthz,
     meta_routes.readyz,
     meta_routes.metrics,
@@ -37,10 +43,9 @@ def create_app(
     accounts: Accounts, limits: Limits, local: Caller | None, parts: Mapping[str, object]
 ) -> Litestar:
     """Build the application; handlers are given `parts` by name. A `local` caller needs no log-in."""
-    given = {"accounts": accounts, "limits": limits, "provider_keys": parts.get("keys"), **parts}
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in given.items()}},
+        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in parts.items()}},
         middleware=[Authentication(accounts, local)],
         guards=[standard, plain],
         exception_handlers=HANDLERS,

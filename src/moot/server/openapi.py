@@ -74,6 +74,7 @@ def completed(schema: dict[str, Any]) -> dict[str, Any]:
         for method, operation in operations.items():
             for status in _may_go_wrong(path, method, operation):
                 operation["responses"][str(status)] = _problem(status)
+            operation["responses"].get("204", {}).pop("content", None)
             if path in OPEN:
                 operation["security"] = []
     return schema

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import asyncpg
-from sqlalchemy import event, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import URL, event, text
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -22,6 +22,12 @@ from moot.model.errors import BadSettings, StoreUnavailable
 BUSY_SECONDS = 5.0
 READERS = 4
 CONNECTIONS = 12
+
+# How the codes of Postgres begin that tell of its state, and not of a statement that is wrong: connections, a standby
+# that only reads, logging in, deadlocks, resources, locks, a shutdown, the system.
+TROUBLES = ("08", "25006", "28", "3D", "40", "53", "55P03", "57", "58")
+
+BUSY = "The database is busy; try again in a moment."
 
 Topic = Literal["moot_events", "moot_control", "moot_changes"]
 Handler = Callable[[str], None]
@@ -41,7 +47,7 @@ class Database:
             raise BadSettings(
                 "MOOT_DATABASE_URL must begin with sqlite:/// or postgresql://, such as sqlite:////srv/moot.db."
             )
-        self._writing = contextlib.nullcontext() if self.is_postgres else asyncio.Lock()
+        self._one_writer = asyncio.Lock()
         self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
 
     @contextlib.asynccontextmanager
@@ -54,12 +60,28 @@ class Database:
     async def write(self) -> AsyncIterator[AsyncConnection]:
         """Open a transaction that is committed at the end, or leaves nothing behind."""
         with mapped_errors():
-            async with self._writing, self._writer.begin() as connection:
+            async with self._turn(), self._writer.begin() as connection:
                 told: list[tuple[Topic, str]] = []
                 connection.info["told"] = told
                 yield connection
         for topic, payload in told:
             self.heard(topic, payload)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Queue for the one writer of SQLite, in order and not for ever; Postgres has room for several."""
+        if self.is_postgres:
+            yield
+            return
+        try:
+            async with asyncio.timeout(BUSY_SECONDS):
+                await self._one_writer.acquire()
+        except TimeoutError:
+            raise StoreUnavailable(BUSY) from None
+        try:
+            yield
+        finally:
+            self._one_writer.release()
 
     async def ping(self) -> None:
         async with self.read() as connection:
@@ -98,35 +120,42 @@ def mapped_errors() -> Iterator[None]:
         if _is_trouble(error):
             raise StoreUnavailable(_words(error.orig)) from error
         raise
-    except (PoolTimeout, OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError) as error:
+    except PoolTimeout as error:
+        raise StoreUnavailable(BUSY) from error
+    except OSError as error:
         raise StoreUnavailable(_words(error)) from error
 
 
 def _is_trouble(error: DBAPIError) -> bool:
-    lasting = isinstance(error.orig, sqlite3.OperationalError) and "no such" in str(error.orig)
-    kinds = (
-        "OperationalError",
-        "InterfaceError",
-        "TooManyConnectionsError",
-        "DiskFullError",
-        "InternalClientError",
-    )
-    return error.connection_invalidated or (type(error).__name__ in kinds and not lasting)
+    if isinstance(error, OperationalError):  # of SQLite; a statement that is wrong is a plain SQLITE_ERROR
+        return getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
+    state = getattr(error.orig, "sqlstate", None) or ""
+    return error.connection_invalidated or isinstance(error, InterfaceError) or state.startswith(TROUBLES)
 
 
 def _words(error: BaseException | None) -> str:
     reason = str(error)
     if "locked" in reason or "busy" in reason:
-        return "The database is busy with another program; try again in a moment."
+        return BUSY
     if "full" in reason or "No space" in reason:
         return "The disk that holds the database is full: make room, then try again."
-    return f"The database cannot be reached ({type(error).__name__}); try again in a moment."
+    kind = type(getattr(error, "__cause__", None) or error).__name__
+    return f"The database cannot be reached ({kind}); try again in a moment."
 
 
 def _postgres(url: str) -> AsyncEngine:
+    async def connect() -> Any:
+        try:
+            return await asyncpg.connect(url, timeout=10, command_timeout=30)
+        except ValueError:  # which may hold a part of the password
+            raise BadSettings(
+                "MOOT_DATABASE_URL cannot be read: write postgresql://user:password@host:port/name, and other "
+                "characters than letters and digits in the password as %2F and the like."
+            ) from None
+
     return create_async_engine(
         "postgresql+asyncpg://",
-        async_creator=lambda: asyncpg.connect(url, timeout=10, command_timeout=30),
+        async_creator=connect,
         pool_size=CONNECTIONS,
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
@@ -136,7 +165,7 @@ def _postgres(url: str) -> AsyncEngine:
 
 def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
     engine = create_async_engine(
-        f"sqlite+aiosqlite:///{path}",
+        URL.create("sqlite+aiosqlite", database=str(path)),
         pool_size=readers,
         max_overflow=0,
         pool_timeout=2 * BUSY_SECONDS,
@@ -157,7 +186,8 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
 
     @event.listens_for(engine.sync_engine, "invalidate")
     def roll_back(connection: Any, *_: object) -> None:
+        """Let go of the lock: one that was cancelled may have a statement open, and then closing does not."""
         with contextlib.suppress(sqlite3.Error, ValueError):
-            connection.rollback()
+            pass
 
     return engine

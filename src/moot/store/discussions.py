@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.model.discussions import LIVE, Discussion, DiscussionStatus, Message, Run
 from moot.model.errors import NotFound, UsageError
 from moot.store.database import Database
-from moot.store.schema import discussion, message, run
+from moot.store.schema import discussion, insight, message, run
 from moot.store.search import matching
 
 FIELDS = [discussion.c[name] for name in Discussion.__struct_fields__]
@@ -79,6 +79,9 @@ class Discussions:
             row = (await connection.execute(query)).mappings().first()
             if row is None:
                 raise NotFound(f"There is no discussion {id!r}.")
+            if "project" in changes:
+                moved = update(insight).where(insight.c.discussion == id).values(project=changes["project"])
+                await connection.execute(moved)
             await tell_change(self._database, connection, tenant, id)
         return _discussion(row)
 

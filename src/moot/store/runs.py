@@ -72,7 +72,15 @@ class Runs:
             seq = int((await connection.execute(last)).scalar_one())
             bodies = (await connection.execute(opened)).scalars().all()
         stages = [msgspec.json.decode(body, type=StageStarted) for body in bodies]
-        return Claim(id, row.tenant, row.discussion, row.plan, row.epoch, seq, frozenset((s.stage, s.round) for s in stages))
+        return Claim(
+            id,
+            row.tenant,
+            row.discussion,
+            row.plan,
+            row.epoch,
+            seq,
+            frozenset((s.stage, s.round) for s in stages),
+        )
 
     async def wishes(self, id: str) -> Wishes:
         query = select(run.c.stop, run.c.stopped).where(run.c.id == id)

@@ -1,0 +1,250 @@
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import asyncpg
+import pytest
+from sqlalchemy import func, insert, select, text
+from sqlalchemy.exc import DBAPIError
+
+from moot.model.errors import BadSettings, StoreUnavailable
+from moot.store import database as module
+from moot.store.database import Database
+from moot.store.migration import migrate
+from moot.store.schema import tenant
+from tests.databases import KINDS, Kind, database_url, migrated, server
+
+SLOW = {
+    "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT max(i) FROM n",
+    "postgres": "SELECT pg_sleep(30)",
+}
+
+
+async def add(database: Database, id: str) -> None:
+    async with database.write() as connection:
+        await connection.execute(insert(tenant).values(id=id, name=id, created_at=0.0))
+
+
+async def count(database: Database) -> int:
+    async with database.read() as connection:
+        return int((await connection.execute(select(func.count()).select_from(tenant))).scalar_one())
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Be another program that writes to the file, and does not come to an end."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.1)
+
+
+async def test_what_is_written_is_there_whole_or_not_at_all(database: Database) -> None:
+    await add(database, "one")
+    with pytest.raises(ZeroDivisionError):
+        async with database.write() as connection:
+            await connection.execute(insert(tenant).values(id="two", name="two", created_at=0.0))
+            raise ZeroDivisionError
+    assert await count(database) == 1
+
+
+async def test_many_write_and_read_at_once(database: Database) -> None:
+    await asyncio.gather(
+        *(add(database, str(n)) for n in range(40)), *(count(database) for _ in range(40)), database.ping()
+    )
+    assert await count(database) == 40
+
+
+async def test_whoever_reads_does_not_wait_for_whoever_writes(database: Database) -> None:
+    async with database.write() as connection:
+        await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
+        assert await count(database) == 0
+    assert await count(database) == 1
+
+
+async def test_reading_leaves_no_transaction_open(tmp_path: Path) -> None:
+    async with migrated("postgres", tmp_path) as database:
+        await asyncio.gather(*(count(database) for _ in range(8)))
+        other = await asyncpg.connect(database.url)
+        states = await other.fetch(
+            "SELECT state FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        await other.close()
+    assert {row["state"] for row in states} == {"idle"}
+
+
+async def test_a_signal_is_given_when_the_transaction_is_through_and_never_otherwise(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with migrated("sqlite", tmp_path) as database:
+        database.listen("moot_control", heard.append)
+        async with database.write() as connection:
+            await database.tell(connection, "moot_control", "run_1")
+            await database.tell(connection, "moot_changes", "nobody listens to this")
+            assert heard == []
+        assert heard == ["run_1"]
+        with pytest.raises(ZeroDivisionError):
+            async with database.write() as connection:
+                await database.tell(connection, "moot_control", "run_2")
+                raise ZeroDivisionError
+        await add(database, "one")
+    assert heard == ["run_1"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_is_cancelled_in_the_middle_of_a_statement_lets_go_of_everything(
+    kind: Kind, tmp_path: Path
+) -> None:
+    async with migrated(kind, tmp_path) as database:
+        begun = asyncio.Event()
+
+        async def write() -> None:
+            async with database.write() as connection:
+                await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
+                begun.set()
+                await connection.execute(text(SLOW[kind]))
+
+        task = asyncio.create_task(write())
+        await begun.wait()
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as kept:  # and with it the frames that held the statement
+            await task
+        await add(database, "two")
+        await add(database, "three")
+        assert await count(database) == 2
+        assert kept.value is not None
+
+
+async def test_a_statement_that_is_wrong_is_our_mistake(database: Database) -> None:
+    for statement in ("SELECT * FROM nothing", "SELEC"):
+        with pytest.raises(DBAPIError):
+            async with database.read() as connection:
+                await connection.execute(text(statement))
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_30_a_file_that_is_busy_is_waited_for_a_while_and_read_meanwhile(tmp_path: Path) -> None:
+    async with migrated("sqlite", tmp_path) as database:
+        await add(database, "one")
+        with locked(database.path):
+            with pytest.raises(StoreUnavailable, match="busy"):
+                await add(database, "two")
+            assert await count(database) == 1
+        await add(database, "three")
+        assert await count(database) == 2
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_30_nobody_queues_for_ever_behind_one_who_writes(tmp_path: Path) -> None:
+    async with migrated("sqlite", tmp_path) as database:
+        async with database.write() as connection:
+            others = await asyncio.gather(*(add(database, str(n)) for n in range(9)), return_exceptions=True)
+            assert {type(other) for other in others} == {StoreUnavailable}
+            await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
+        await add(database, "two")
+        assert await count(database) == 2
+
+
+async def test_30_a_full_disk_is_named_and_what_is_there_can_be_read(tmp_path: Path) -> None:
+    async with migrated("sqlite", tmp_path) as database:
+        await add(database, "one")
+        async with database.write() as connection:
+            pages = (await connection.execute(text("PRAGMA page_count"))).scalar_one()
+            await connection.execute(text(f"PRAGMA max_page_count = {pages}"))
+        with pytest.raises(StoreUnavailable, match="full"):
+            async with database.write() as connection:
+                big = insert(tenant).values(id="big", name="x" * 1_000_000, created_at=0.0)
+                await connection.execute(big)
+        assert await count(database) == 1
+        async with database.write() as connection:
+            await connection.execute(text(f"PRAGMA max_page_count = {pages + 1000}"))
+            assert (await connection.execute(text("PRAGMA integrity_check"))).scalar() == "ok"
+        await add(database, "two")
+
+
+@pytest.mark.parametrize("moment", ["idle", "busy", "about to commit"])
+async def test_29_a_postgres_that_breaks_off_is_told_of_and_found_again(moment: str, tmp_path: Path) -> None:
+    async with migrated("postgres", tmp_path) as database:
+        other = await asyncpg.connect(database.url)
+        with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            async with database.write() as connection:
+                await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
+                pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+                breaking = asyncio.create_task(other.execute("SELECT pg_terminate_backend($1, 5000)", pid))
+                if moment == "busy":
+                    await connection.execute(text(SLOW["postgres"]))
+                await breaking
+                if moment == "idle":
+                    await connection.execute(text("SELECT 1"))
+        await breaking
+        await other.execute(
+        )
+        await other.close()
+        await add(database, "two")
+        assert await count(database) == 1
+
+
+async def test_a_deadlock_is_a_reason_to_try_again(tmp_path: Path) -> None:
+    async with migrated("postgres", tmp_path) as database:
+        await add(database, "one")
+        await add(database, "two")
+        both = asyncio.Barrier(2)
+
+        async def lock(first: str, second: str) -> None:
+            async with database.write() as connection:
+                for id in (first, second):
+                    query = select(tenant.c.id).where(tenant.c.id == id).with_for_update()
+                    await connection.execute(query)
+                    if id == first:
+                        await both.wait()
+
+        ends = await asyncio.gather(lock("one", "two"), lock("two", "one"), return_exceptions=True)
+    assert sorted(type(end).__name__ for end in ends) == ["NoneType", "StoreUnavailable"]
+
+
+async def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "50% done? #1"
+    folder.mkdir()
+    async with migrated("sqlite", folder) as database:
+        await add(database, "one")
+    assert (folder / "moot.db").is_file()
+
+
+async def test_two_databases_on_one_file_see_the_same(tmp_path: Path) -> None:
+    async with (
+        database_url("sqlite", tmp_path) as url,
+        Database(url) as one,
+        Database(url) as other,
+    ):
+        await migrate(one)
+        await asyncio.gather(*(add((one, other)[n % 2], str(n)) for n in range(20)))
+        assert await count(one) == await count(other) == 20
+
+
+async def test_what_is_no_database_is_refused_with_words() -> None:
+    with pytest.raises(BadSettings, match="MOOT_DATABASE_URL must begin with"):
+        Database("mysql://root@localhost/moot")
+
+
+async def test_an_address_that_cannot_be_read_is_refused_without_showing_the_password() -> None:
+    async with Database("postgresql://moot:se/cret@localhost/moot") as database:
+        with pytest.raises(BadSettings, match="cannot be read") as caught:
+            await database.ping()
+    assert "se" not in str(caught.value).split()
+    assert "cret" not in str(caught.value)
+
+
+async def test_a_database_that_is_not_there_is_told_of_in_words() -> None:
+    address = await asyncio.to_thread(server)
+    nowhere = ("postgresql://127.0.0.1:1/moot", address.replace("/postgres?", "/nothing?"))
+    for url in nowhere:
+        async with Database(url) as database:
+            with pytest.raises(StoreUnavailable, match=r"cannot be reached \((ConnectionRefused|InvalidCat)"):
+                await database.ping()
