@@ -188,6 +188,6 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
     def roll_back(connection: Any, *_: object) -> None:
         """Let go of the lock: one that was cancelled may have a statement open, and then closing does not."""
         with contextlib.suppress(sqlite3.Error, ValueError):
-            pass
+            connection.rollback()
 
     return engine
