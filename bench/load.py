@@ -10,13 +10,15 @@ from msgspec import Struct
 
 from bench.databases import Ground
 from bench.processes import Child, Server, child, children, cpu_seconds, moot_serve
-from bench.relay_provider import RATE
+from bench.relay_provider import RATE, SOON
 from bench.relay_readers import Heard, Order
+from moot.model.discussions import LIVE
 
 SETTLING = 2.0  # seconds in which all streams begin, before the figures are taken
 ENDING = 0.5  # seconds that streams go on after the figures are taken
-NEWCOMER_SECONDS = 0.1  # between two runs that begin beside the others
-NEWCOMER_CHUNKS = 20
+NEWCOMER_SECONDS = 0.3  # between two runs that begin beside the others
+NEWCOMER_CHUNKS = 10
+LOOK_SECONDS = 0.05
 OPENING = 16  # discussions that are opened at the same time
 LONGEST = 240.0  # seconds, after which something hangs
 
@@ -31,7 +33,7 @@ class Load(Struct, frozen=True):
 
     @property
     def chunks(self) -> int:
-        after = ENDING + self.newcomers * NEWCOMER_SECONDS
+        after = ENDING + (self.newcomers * NEWCOMER_SECONDS + SOON if self.newcomers else 0)
         return round(RATE * (SETTLING + self.seconds + after))
 
 
@@ -74,6 +76,7 @@ async def relayed(ground: Ground, load: Load) -> Relayed:
         async with moot_serve(ground.folder, ground.url, settings) as server:
             await server.answers("/readyz")
             async with child("bench.relay_readers", server.url) as readers, aiohttp.ClientSession() as http:
+                await _warmed_up(http, server.url)
                 began = time.monotonic()
                 model = f"bench/held-{load.chunks}"
                 runs = await _opened(http, server.url, model, load.lanes, load.streams // load.lanes)
@@ -84,12 +87,23 @@ async def relayed(ground: Ground, load: Load) -> Relayed:
                 await _newcomers(http, server.url, readers, load.newcomers)
                 readers.tell_no_more()
                 heard = msgspec.json.decode(await readers.hear(), type=Heard)
+            if heard.troubles:
+                server.show_log()
     return _figures(load, ramp, spent, heard)
 
 
-async def _opened(
-    http: aiohttp.ClientSession, url: str, model: str, lanes: int, runs: int
-) -> list[str]:
+async def _warmed_up(http: aiohttp.ClientSession, url: str) -> None:
+    """Let one run come to its end, so that everything is loaded."""
+    (run,) = await _opened(http, url, "bench/soon-5", 1, 1)
+    status = "waiting"
+    while status in LIVE:
+        await asyncio.sleep(LOOK_SECONDS)
+        async with http.get(f"{url}/api/runs/{run}") as response:
+            status = (await response.json())["status"]
+    assert status == "completed", status
+
+
+async def _opened(http: aiohttp.ClientSession, url: str, model: str, lanes: int, runs: int) -> list[str]:
     """Open a discussion for each run, and return the runs that answer in them."""
     body = {"message": "Go on.", "mode": "parallel", "participants": [model] * lanes}
     at_once = asyncio.Semaphore(OPENING)
@@ -117,7 +131,9 @@ async def _measured(load: Load, ground: Ground, server: Server, provider: Child,
     before, began = _spent(ground, server, provider, readers), time.monotonic()
     await asyncio.sleep(window[1] - time.monotonic())
     after, took = _spent(ground, server, provider, readers), time.monotonic() - began
-    used = [sum(after[who].values()) - sum(before[who].get(pid, 0.0) for pid in after[who]) for who in range(4)]
+    used = [
+        sum(after[who].values()) - sum(before[who].get(pid, 0.0) for pid in after[who]) for who in range(4)
+    ]
     return Spent(took, *used)
 
 
@@ -129,10 +145,11 @@ def _spent(ground: Ground, server: Server, provider: Child, readers: Child) -> l
 
 async def _newcomers(http: aiohttp.ClientSession, url: str, readers: Child, newcomers: int) -> None:
     """Begin further runs beside those that go on, one after the other."""
-    for _ in range(newcomers):
+    began = time.monotonic()
+    for number in range(newcomers):
+        await asyncio.sleep(began + number * NEWCOMER_SECONDS - time.monotonic())
         runs = await _opened(http, url, f"bench/soon-{NEWCOMER_CHUNKS}", 1, 1)
         await _order(readers, Order(runs=runs, chunks=NEWCOMER_CHUNKS, newcomer=True))
-        await asyncio.sleep(NEWCOMER_SECONDS)
 
 
 def _figures(load: Load, ramp: float, spent: Spent, heard: Heard) -> Relayed:

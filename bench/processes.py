@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from socket import create_server
 
@@ -18,6 +18,7 @@ NOBODY = "http://127.0.0.1:1/v1"  # where nothing listens
 SERVERS = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
 LIMIT = 2**28  # bytes of a line: all that the readers have heard
 LEAVE_SECONDS = 20.0
+LAST_WORDS = 4000  # characters
 
 
 class Child:
@@ -58,8 +59,9 @@ async def child(module: str, *arguments: str) -> AsyncIterator[Child]:
 
 
 class Server:
-    def __init__(self, process: asyncio.subprocess.Process, url: str, began: float) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, url: str, began: float, log: Path) -> None:
         self._process = process
+        self._log = log
         self.url = url
         self.began = began
 
@@ -67,17 +69,20 @@ class Server:
     def pid(self) -> int:
         return self._process.pid
 
+    def show_log(self) -> None:
+        """Show the last words of the server, where something went wrong."""
+        sys.stderr.write(self._log.read_text("utf-8")[-LAST_WORDS:])
+
     async def answers(self, path: str) -> float:
         """Wait until a path is answered, and return how many seconds after the start that was."""
         async with aiohttp.ClientSession() as http:
             while True:
                 assert self._process.returncode is None, "moot serve has ended"
-                try:
+                with suppress(aiohttp.ClientConnectorError):
                     async with http.get(self.url + path) as response:
-                        assert response.status == 200, await response.text()
-                        return time.monotonic() - self.began
-                except aiohttp.ClientConnectorError:
-                    await asyncio.sleep(LOOK_SECONDS)
+                        if response.status == 200:
+                            return time.monotonic() - self.began
+                await asyncio.sleep(LOOK_SECONDS)
 
 
 @asynccontextmanager
@@ -89,7 +94,8 @@ async def moot_serve(
     config.write_text(settings, encoding="utf-8")
     port = _free_port()
     command = [str(MOOT)] if limited else [sys.executable, "-m", "bench.serve_unlimited"]
-    with (folder / "serve.log").open("ab") as log:
+    path = folder / "serve.log"
+    with path.open("ab") as log:
         began = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -100,10 +106,11 @@ async def moot_serve(
             cwd=ROOT if not limited else folder,
             env={**_environment(folder), "MOOT_DATABASE_URL": database_url, "MOOT_AUTH": auth},
         )
+    server = Server(process, f"http://127.0.0.1:{port}", began, path)
     try:
-        yield Server(process, f"http://127.0.0.1:{port}", began)
-    except BaseException:
-        sys.stderr.write((folder / "serve.log").read_text("utf-8")[-4000:])
+        yield server
+    except Exception:
+        server.show_log()
         raise
     finally:
         await _ended(process)

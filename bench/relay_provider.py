@@ -21,7 +21,7 @@ from bench.server import END, HEAD, allow_many_files
 RATE = 20  # chunks a second of each stream
 TURNS = 20  # the streams are written in so many turns, not all at the same moment
 STAMP = 20  # characters of a time and a space
-SOON = 0.25  # seconds; a reader that is told of the run by then misses nothing
+SOON = 1.0  # seconds, as a model takes; by then the run's reader is there
 
 STYLE = FORMATS[b"/chat/completions"]
 _plan = re.compile(rb'"model":"(held|soon)-(\d+)"')
@@ -29,11 +29,10 @@ _length = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
 class Streams:
-    """All streams at one timer; those that are held wait until `go`."""
+    """All streams at one timer; those that are held wait until they may `begin`."""
 
     def __init__(self, wanted: int) -> None:
         self.all_held = asyncio.Event()
-        self.go = asyncio.Event()
         self._wanted = wanted
         self._held: list[tuple[asyncio.Transport, int]] = []
         self._turns: list[dict[asyncio.Transport, Iterator[int]]] = [{} for _ in range(TURNS)]
@@ -51,10 +50,11 @@ class Streams:
         for turn in self._turns:
             turn.pop(transport, None)
 
-    async def run(self) -> None:
-        await self.go.wait()
+    def begin(self) -> None:
         for transport, chunks in self._held:
             self.join(transport, chunks)
+
+    async def run(self) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
         before, after = STYLE.chunk("0" * STAMP, 0).split(b"0" * STAMP)
@@ -110,7 +110,7 @@ async def serve(wanted: int) -> None:
     await streams.all_held.wait()
     print("all held", flush=True)
     await lines.readline()
-    streams.go.set()
+    streams.begin()
     await lines.read()
     running.cancel()
 

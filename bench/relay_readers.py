@@ -16,6 +16,9 @@ from msgspec import Struct
 
 from bench.server import allow_many_files
 
+MOST_CUTS = 100
+AGAIN_SECONDS = 0.01
+
 
 class Order(Struct, frozen=True):
     """What is asked on a line of the input: to follow runs, or to measure between two times."""
@@ -69,8 +72,8 @@ class Hall:
         self.first: list[float] = []
         self.newcomers: list[float] = []
         self.troubles: list[str] = []
-        self.open = 0
-        self.opened = 0
+        self.readers: list[Reader] = []
+        self.again: asyncio.Queue[Reader] = asyncio.Queue()  # who was cut off, and goes on where it was
 
     def hear(self, sent: float, now: float) -> None:
         if self.window[0] <= now < self.window[1]:
@@ -92,21 +95,30 @@ class Reader(asyncio.Protocol):
         self._hall = hall
         self._rest = b""
         self._last = 0
-        self._greeted = False
         self._ended = False
+        self._cuts = 0
+        self.greeted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lanes: dict[str, Lane] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        request = f"GET /api/runs/{self._run}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-        self._transport.write(request.encode())
+        self._answered = False
+        path = f"/api/runs/{self._run}/events?after={self._last}"
+        self._transport.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
 
     def data_received(self, data: bytes) -> None:
         now = time.monotonic()
+        if not self._answered:
+            self._answered = True
+            if not data.startswith(b"HTTP/1.1 200 "):
+                self._trouble(data.decode("latin-1"))
+                self._transport.close()
+                return
         *blocks, self._rest = (self._rest + data).split(b"\n\n")
         for block in blocks:
-            if not self._greeted:
-                self._greet(block)
+            if not self.greeted.done():
+                self.greeted.set_result(None)
             numbered, _, body = block.rpartition(b"\r\n")[2].partition(b"\ndata: ")
             if body:
                 self._number(numbered)
@@ -115,17 +127,15 @@ class Reader(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, _: Exception | None) -> None:
-        heard = sum(lane.chunks for lane in self._lanes.values())
-        self._hall.lost += self._order.lanes * self._order.chunks - heard
-        if not self._ended:
-            self._trouble("the stream ended before the run did")
-        self._hall.open -= 1
-
-    def _greet(self, block: bytes) -> None:
-        self._greeted = True
-        self._hall.opened += 1
-        if not block.startswith(b"HTTP/1.1 200 "):
-            self._trouble(block.decode("latin-1"))
+        if self._ended or self._cuts == MOST_CUTS:
+            heard = sum(lane.chunks for lane in self._lanes.values())
+            self._hall.lost += self._order.lanes * self._order.chunks - heard
+            self.left.set_result(None)
+        else:
+            self._cuts += 1
+            self._rest = b""
+            self._trouble(f"was cut off after {self._last}")
+            self._hall.again.put_nowait(self)
 
     def _number(self, numbered: bytes) -> None:
         number = int(numbered.removeprefix(b"id: "))
@@ -171,25 +181,36 @@ class Reader(asyncio.Protocol):
 
 
 async def read(address: str) -> None:
-    """Obey the lines of the input, tell when all streams are open, and in the end what was heard."""
-    loop = asyncio.get_running_loop()
-    host, _, port = address.removeprefix("http://").partition(":")
+    """Obey the lines of the input, tell when each is obeyed, and in the end what was heard."""
     hall = Hall()
     lines = asyncio.StreamReader(limit=2**20)
+    loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    again = asyncio.create_task(_connect_again(address, hall))
     while line := await lines.readline():
         order = msgspec.json.decode(line, type=Order)
         hall.window = order.window or hall.window
-        hall.open += len(order.runs)
-        before = hall.opened
-        for run in order.runs:
-            await loop.create_connection(lambda run=run: Reader(run, order, hall), host, int(port))  # type: ignore[misc]
-        while hall.opened < before + len(order.runs):
-            await asyncio.sleep(0.01)
+        readers = [Reader(run, order, hall) for run in order.runs]
+        for reader in readers:
+            await _connect(address, reader)
+        await asyncio.gather(*(reader.greeted for reader in readers))
+        hall.readers += readers
         print("obeyed", flush=True)
-    while hall.open:
-        await asyncio.sleep(0.05)
+    await asyncio.gather(*(reader.left for reader in hall.readers))
+    again.cancel()
     sys.stdout.buffer.write(msgspec.json.encode(hall.heard()) + b"\n")
+
+
+async def _connect(address: str, reader: Reader) -> None:
+    host, _, port = address.removeprefix("http://").partition(":")
+    await asyncio.get_running_loop().create_connection(lambda: reader, host, int(port))
+
+
+async def _connect_again(address: str, hall: Hall) -> None:
+    while True:
+        reader = await hall.again.get()
+        await asyncio.sleep(AGAIN_SECONDS)
+        await _connect(address, reader)
 
 
 if __name__ == "__main__":

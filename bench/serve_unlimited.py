@@ -1,6 +1,6 @@
-"""`moot serve` without limits on how often one may call: one account asks for more than any person would.
+"""`moot` without limits on how often one may call: one account asks for more than any person would.
 
-Everything else is the command as it is. The limits have no setting, so that they are raised here.
+Everything else is the command as it is. The limits have no setting, so they are raised here.
 """
 
 from moot.cli.app import main
@@ -9,5 +9,6 @@ from moot.server.limits import Limits
 PLENTY = 10_000_000
 
 if __name__ == "__main__":
-    Limits.__init__.__kwdefaults__.update(standard=PLENTY, model=PLENTY)
+    usual = Limits.__init__.__kwdefaults__ or {}
+    usual.update(standard=PLENTY, model=PLENTY)
     main()

@@ -134,6 +134,10 @@ class Site:
             await server.start()
         return server
 
+    @property
+    def file(self) -> Path:
+        return Path(self.url.removeprefix("sqlite:///"))
+
     def up(self) -> list[MootServer]:
         there = [s for s in self.servers if s.process is not None and s.process.poll() is None]
         return [server for server in there if server not in self.paused]
@@ -301,6 +305,7 @@ class Reader:
                 case "turn_ended":
                     assert seat not in ended, f"{seat} ended twice"
                     ended[seat] = event["message"]["text"]
+                    shown[seat] += ""  # one that is stopped before it begins has said nothing
         assert shown == ended
         stored = [((m["participant"], m["stage"], m["round"]), m["content"]) for m in answers]
         assert len(stored) == len(dict(stored))
@@ -310,7 +315,10 @@ class Reader:
         """Nobody was asked again once the answer was stored; and what is complete was given to its end."""
         for answer in answers:
             model = answer["model"].removeprefix("lab/")
-            number = int(NUMBER.match(answer["content"])[1])  # type: ignore[index]
+            if not (said := NUMBER.match(answer["content"])):
+                assert (answer["content"], answer["status"] == "completed") == ("", False)
+                continue
+            number = int(said[1])
             calls = self._site.ledger.of(model)
             given = next(call for call in calls if call.number == number)
             if answer["status"] == "completed":

@@ -4,5 +4,6 @@ from moot.cli.app import main
 from moot.server.limits import Limits
 
 if __name__ == "__main__":
-    Limits.__init__.__kwdefaults__ |= dict.fromkeys(("standard", "model", "login"), 1_000_000)
+    usual = Limits.__init__.__kwdefaults__ or {}
+    usual.update(standard=1_000_000, model=1_000_000, login=1_000_000)
     main()

@@ -1,17 +1,46 @@
 import asyncio
+import signal
+import sys
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, inspect, text
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, inspect, text, update
 
+from moot.model.errors import BadSettings
+from moot.store.database import Database
+from moot.store.migration import HEAD, migrate
+from moot.store.schema import metadata, run
+from tests.databases import KINDS, Kind, database_url
+from tests.store.people import ANNA, discuss, settle
+from tests.store.running import WORKER, employ, start
+
+# A process that is killed when its migration has made all tables, but not yet all of what searches them.
+KILLED = """
+import asyncio, os, signal, sys
+from alembic.operations import Operations
 from moot.store.database import Database
 from moot.store.migration import migrate
-from moot.store.schema import metadata
-from tests.databases import KINDS, Kind, database_url
+
+async def main():
+    async with Database(sys.argv[1]) as database:
+        await migrate(database)
+
+Operations.execute = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
 
 
 def tables(connection: Connection) -> set[str]:
     return set(inspect(connection).get_table_names())
+
+
+def differences(connection: Connection) -> list[object]:
+    """Compare what is there with the metadata, but for what searches text, which the metadata does not know."""
+    opts = {"include_name": lambda name, *_: name is None or "_search" not in name, "compare_type": True}
+    context = MigrationContext.configure(connection, opts=opts)
+    return list(compare_metadata(context, metadata))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -20,13 +49,12 @@ async def test_two_that_start_at_once_make_one_schema(kind: Kind, tmp_path: Path
         await asyncio.gather(migrate(one), migrate(other))
         async with one.read() as connection:
             assert set(metadata.tables) <= await connection.run_sync(tables)
-            assert (await connection.execute(text("SELECT version_num FROM alembic_version"))).all() == [
-                ("0001",)
-            ]
+            versions = await connection.execute(text("SELECT version_num FROM alembic_version"))
+            assert versions.all() == [(HEAD,)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_migration_that_dies_half_way_leaves_nothing(
+async def test_31_a_migration_that_dies_half_way_leaves_nothing(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
@@ -39,3 +67,53 @@ async def test_a_migration_that_dies_half_way_leaves_nothing(
         await migrate(database)
         async with database.read() as connection:
             assert set(metadata.tables) <= await connection.run_sync(tables)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(kind: Kind, tmp_path: Path) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as database:
+        killed = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, url)
+        assert await killed.wait() == -signal.SIGKILL
+        await migrate(database)
+        async with database.read() as connection:
+            assert await connection.run_sync(differences) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_is_migrated_is_what_the_code_knows(kind: Kind, tmp_path: Path) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as database:
+        await migrate(database)
+        async with database.read() as connection:
+            assert await connection.run_sync(differences) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_migrating_again_changes_nothing(kind: Kind, tmp_path: Path) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as database:
+        await migrate(database)
+        await settle(database)
+        await employ(database, WORKER)
+        await start(database, await discuss(database, ANNA, "still here"))
+        await migrate(database)
+        async with database.write() as connection:
+            assert (await connection.execute(update(run).values(status="completed"))).rowcount == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_database_of_a_newer_version_is_refused_with_words(kind: Kind, tmp_path: Path) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as database:
+        await migrate(database)
+        async with database.write() as connection:
+            await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        with pytest.raises(BadSettings, match="newer Moot"):
+            await migrate(database)
+        async with database.read() as connection:
+            found = await connection.execute(text("SELECT version_num FROM alembic_version"))
+            assert found.scalar() == "9999"
+
+
+async def test_the_folder_of_a_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "moot.db"
+    async with Database(f"sqlite:///{path}") as database:
+        await migrate(database)
+    assert path.parent.stat().st_mode & 0o777 == 0o700

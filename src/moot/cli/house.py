@@ -55,6 +55,7 @@ class House:
 
     def __init__(self, settings: Settings, database: Database, registry: Registry, sealer: Sealer) -> None:
         self.database = database
+        self._lease = settings.lease
         self._left = False
         self.worker = f"worker-{uuid4().hex}" if database.is_postgres else "local"
         self.accounts = Accounts(database)
@@ -115,7 +116,11 @@ class House:
         ]
         if self.database.is_postgres:
             await self.workers.join()
-            loops += [listen(self.database, self._missed), self.workers.beat_for_ever()]
+            loops += [
+                listen(self.database, self._missed),
+                self.workers.beat_for_ever(),
+                self.durable.adopt_for_ever(self._lease),
+            ]
         tasks = [asyncio.create_task(loop) for loop in (*loops, self.durable.launch())]
         for task in tasks:
             task.add_done_callback(_must_not_fail)

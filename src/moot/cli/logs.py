@@ -5,6 +5,8 @@ import logging
 import sys
 import time
 
+from moot.channels.terminal import safe
+
 USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
     "message",
     "asctime",
@@ -30,9 +32,10 @@ class JsonLines(logging.Formatter):
 
 class ForPeople(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
+        """Write a line that a terminal can show, whatever a caller put into a path."""
         more = " ".join(f"{name}={value}" for name, value in _extra(record).items())
         line = f"moot: {record.levelname.lower()}: {record.getMessage()}" + (f" ({more})" if more else "")
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return safe(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:

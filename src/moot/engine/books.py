@@ -7,18 +7,28 @@ import asyncio
 import contextlib
 import logging
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
+from moot.model.discussions import LIVE
+from moot.model.errors import StoreUnavailable
 from moot.store.database import Database
 
 if TYPE_CHECKING:
     from dbos import DBOSConfig
 
 VERSION = "1"  # of what a run's steps are called; runs of another version are not taken up again
+AGAIN_SECONDS = 1.0
+
+STRANGERS = text(
+    "SELECT executor_id FROM dbos.workflow_status WHERE status = 'PENDING'"
+    " UNION SELECT worker FROM run WHERE status = ANY(:live) EXCEPT SELECT id FROM worker"
+)
 
 log = logging.getLogger(__name__)
 
@@ -30,19 +40,18 @@ def config(database: Database, worker: str) -> "DBOSConfig":
         "executor_id": worker,
         "application_version": VERSION,
         "log_level": "ERROR",
-        "console_log_level": "ERROR",
+        "console_log_level": "CRITICAL",  # our own log has what it says
     }
 
 
 async def prepare(dbos: Any, database: Database) -> None:
-    """Bring the books up to date in a thread, because DBOS waits for its database, or for others, without a pause.
+    """Bring the books up to date: in a thread, because DBOS waits for its database, and for others, in its sleep.
 
-    On SQLite it makes its tables outside of any transaction: a file that was cut off half-way is never finished,
-    and is begun anew.
+    On SQLite it makes its tables outside of any transaction: a file that was cut off half-way would never be
+    finished, so it is begun anew.
     """
-    url = _url(database)
     if database.is_postgres:
-        await asyncio.to_thread(dbos.DBOS.migrate, url)
+        await _when_it_is_there(dbos, database.url)
         return
     try:
         await asyncio.to_thread(_prepare_file, dbos, file(database))
@@ -50,6 +59,34 @@ async def prepare(dbos: Any, database: Database) -> None:
         log.warning("the books of the runs cannot be used; they are begun anew", extra={"reason": str(error)})
         _remove(file(database))
         await asyncio.to_thread(_prepare_file, dbos, file(database))
+
+
+def recover(dbos: Any, worker: str) -> None:
+    """Let DBOS hand on what a dead worker had begun, all of it."""
+    try:
+        dbos.DBOS._recover_pending_workflows([worker])  # noqa: SLF001 - there is no public way
+        left = dbos.DBOS.list_workflows(executor_id=worker, status="PENDING", app_version=VERSION, limit=1)
+    except SQLAlchemyError as error:
+        raise StoreUnavailable("The books of the runs cannot be read now.") from error
+    if left:  # it only logs what it could not do
+        raise StoreUnavailable("Not all runs of a dead worker could be taken over yet.")
+
+
+async def strangers(database: Database) -> Sequence[str]:
+    """List who has runs, by the books of DBOS or by ours, and is no worker that anybody knows."""
+    async with database.read() as connection:
+        return (await connection.execute(STRANGERS, {"live": list(LIVE)})).scalars().all()
+
+
+async def _when_it_is_there(dbos: Any, url: str) -> None:
+    while True:
+        try:
+            await asyncio.to_thread(dbos.DBOS.migrate, url)
+        except OperationalError as error:
+            log.warning("runs wait for the database", extra={"reason": str(error)})
+            await asyncio.sleep(AGAIN_SECONDS)
+        else:
+            return
 
 
 def file(database: Database) -> Path:

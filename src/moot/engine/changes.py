@@ -71,7 +71,8 @@ class Changes:
                 )
                 yield [_frame(change) for change in changes]
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(watcher.news.wait(), HEARTBEAT_SECONDS)
+                    async with asyncio.timeout(HEARTBEAT_SECONDS):
+                        await watcher.news.wait()
         finally:
             self._watchers[tenant].discard(watcher)
             if not self._watchers[tenant]:

@@ -20,6 +20,7 @@ from moot.engine.remains import Remains, unfinished
 from moot.engine.speaker import Speaker
 from moot.engine.table import Body, LiveTable, Scene
 from moot.model.discussions import Message
+from moot.model.errors import Leaving, StoreUnavailable
 from moot.model.events import Event, Notice, RunEnded, RunStarted, Seat, TurnStatus
 from moot.model.participants import Participant
 from moot.providers.registry import Resolved
@@ -112,10 +113,24 @@ class DurableRuns:
         await self._take_up(self._worker)
 
     async def take_over(self, worker: str) -> None:
-        """Take up the runs that a dead worker left."""
+        """Take up the runs that a dead worker left; raise StoreUnavailable if it has to be tried again."""
         dbos = (await self._launched).dbos
-        await asyncio.to_thread(dbos.DBOS._recover_pending_workflows, [worker])  # noqa: SLF001 - no public way
+        await asyncio.to_thread(books.recover, dbos, worker)
         await self._take_up(worker)
+
+    async def adopt_for_ever(self, seconds: float) -> None:
+        """Look now and then for runs that nobody has any more.
+
+        A worker that was taken over may, before it finds out, take a run up again that others were to have.
+        """
+        await self._launched
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                for worker in await books.strangers(self._database):
+                    await self.take_over(worker)
+            except StoreUnavailable as error:
+                log.warning("the database is away; nobody is looked for", extra={"reason": str(error)})
 
     async def _take_up(self, worker: str) -> None:
         """Start what a worker had taken in, but had not even begun; what it had begun is not started twice.
@@ -177,7 +192,12 @@ class DurableRuns:
 
     async def _execute(self, run: str, execution: Execution) -> None:
         await self._after_earlier_ones(run)
-        claim = await patiently(lambda: self._runs.claim(run, self._worker))
+        try:
+            claim = await patiently(lambda: self._runs.claim(run, self._worker))
+        except Leaving:
+            await (
+                asyncio.Event().wait()
+            )  # for the end: DBOS must not hear that the run is over, it is others' now
         if claim is None:
             return
         journal = self._journal.open(claim)

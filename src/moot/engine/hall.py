@@ -7,17 +7,25 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.context.language import detect
 from moot.engine.planning import Planning
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, Message, Run
-from moot.model.errors import Leaving, UsageError
+from moot.model.errors import Leaving
 from moot.model.ids import new_id
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.store.database import Database
-from moot.store.discussions import Discussions, add_discussion, add_message, tell_change
+from moot.store.discussions import (
+    Discussions,
+    add_discussion,
+    add_message,
+    hold,
+    refuse_if_live,
+    tell_change,
+)
 from moot.store.replies import earlier_reply, keep_reply
 from moot.store.runs import add_run, interrupt
 from moot.store.schema import discussion as discussions
@@ -82,18 +90,16 @@ class Hall:
         """Say something in a discussion; what is still being said in it comes to an end."""
         discussion = await self._discussions.get(caller.tenant, saying.discussion)
         plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
-        started = _started(discussion, plan, saying.message)
+        started = _started(_taken_up(discussion), plan, saying.message)
         return await self._take_in(caller, started, plan, key, saying)
 
     async def go_on(self, caller: Caller, id: str, turns: int, key: str | None = None) -> Started:
         """Let the table go on by itself, beginning with the one after the last speaker."""
         discussion = await self._discussions.get(caller.tenant, id)
-        if live := await self._discussions.live_runs(caller.tenant, id):
-            raise UsageError(f"The table is still speaking: wait for run {live[-1].id}, or stop it first.")
         said = await self._discussions.messages(id, limit=len(discussion.participants) + 1)
         plan = await self._planning.plan(caller.tenant, discussion)
         plan = replace(plan, mode="continue", turns=turns, first=_after_the_last(plan, said))
-        started = _started(discussion, plan, None)
+        started = _started(_taken_up(discussion), plan, None)
         return await self._take_in(caller, started, plan, key, (id, turns))
 
     async def _take_in(
@@ -118,9 +124,7 @@ class Hall:
             if new:
                 await add_discussion(connection, caller.tenant, caller.account, started.discussion)
             else:
-                await interrupt(self._database, connection, id)
-                touched = {"updated_at": started.run.created_at, "status": "active"}
-                await connection.execute(update(discussions).where(discussions.c.id == id).values(**touched))
+                await self._take_up(connection, started)
             await add_run(connection, caller.tenant, started.run, plan, self._worker)
             if started.message is not None:
                 number = await add_message(connection, caller.tenant, started.message)
@@ -130,6 +134,19 @@ class Hall:
                 await keep_reply(connection, caller.tenant, key, started)
         self._start(started.run.id)
         return started
+
+    async def _take_up(self, connection: AsyncConnection, started: Started) -> None:
+        """Make room for a run: those that are still going on end if somebody spoke, and else they are not disturbed."""
+        discussion = started.discussion
+        await hold(connection, [discussion.id])
+        if started.message is None:
+            await refuse_if_live(connection, discussion.id)
+        else:
+            await interrupt(self._database, connection, discussion.id)
+        touched = {"updated_at": discussion.updated_at, "status": discussion.status}
+        await connection.execute(
+            update(discussions).where(discussions.c.id == discussion.id).values(**touched)
+        )
 
 
 def _discussion(opening: Opening, language: str) -> Discussion:
@@ -151,6 +168,10 @@ def _discussion(opening: Opening, language: str) -> Discussion:
         created_at=now,
         updated_at=now,
     )
+
+
+def _taken_up(discussion: Discussion) -> Discussion:
+    return replace(discussion, status="active", updated_at=time.time())
 
 
 def _started(discussion: Discussion, plan: Plan, words: str | None) -> Started:

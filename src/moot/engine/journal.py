@@ -6,7 +6,6 @@ written. While the database cannot be reached, whoever has something to say wait
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,17 +16,15 @@ from msgspec.structs import replace
 
 from moot.engine import metrics
 from moot.engine.feeds import Feeds
+from moot.engine.patience import patiently
 from moot.model.discussions import Message
-from moot.model.errors import StoreUnavailable
 from moot.model.events import Event, RunEnded, TextDelta, ThoughtDelta
 from moot.store.events import Ending, Entry, Events, Written
 from moot.store.runs import Claim
 
-GAP_SECONDS = 0.025
+GAP_SECONDS, LONGEST_GAP = 0.025, 0.25  # between two batches, longer where writing takes long
 MOST_PENDING = 20_000  # events; whoever adds more waits until they are written
-FIRST_WAIT, LONGEST_WAIT = 0.1, 2.0
 
-log = logging.getLogger(__name__)
 encode = msgspec.json.encode
 
 
@@ -83,7 +80,7 @@ class RunJournal:
             self._pending.append(event)
             return True
         growing = self._growing.get(who)
-        if growing is not None and type(growing.first) is type(event):
+        if growing is not None and _continues(growing.first, event):
             growing.texts.append(event.text)
             return False
         self._growing[who] = growing = Growing(event, [event.text])
@@ -116,6 +113,10 @@ class RunJournal:
         if isinstance(item, Growing):
             return encode(replace(item.first, text="".join(item.texts), **stamp)).decode()
         return encode(replace(item, **stamp)).decode()
+
+
+def _continues(one: TextDelta | ThoughtDelta, other: TextDelta | ThoughtDelta) -> bool:
+    return (type(one), one.stage, one.round) == (type(other), other.stage, other.round)
 
 
 class Journal:
@@ -152,12 +153,13 @@ class Journal:
         while True:
             await self._something.wait()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._urgent.wait(), gap)
+                async with asyncio.timeout(gap):  # and not wait_for, which may swallow a cancellation
+                    await self._urgent.wait()
             started = time.perf_counter()
             await self._write()
             took = time.perf_counter() - started
             metrics.WRITING.observe(took)
-            gap = max(GAP_SECONDS, 2 * took)
+            gap = min(max(GAP_SECONDS, 2 * took), LONGEST_GAP)
 
     async def _write(self) -> None:
         self._something.clear()
@@ -166,7 +168,9 @@ class Journal:
         waiter, self._written = self._written, None
         entries = [run.take() for run in waiting]
         self.pending = 0
-        written = await self._written_in_the_end(entries) if entries else Written(frozenset(), {})
+        written = Written(frozenset(), {})
+        if entries:
+            written = await patiently(lambda: self._events.write(entries))
         for entry in entries:
             if entry.run not in written.stale:
                 metrics.WRITTEN.inc(len(entry.bodies))
@@ -175,13 +179,3 @@ class Journal:
             self._fenced(written.stale)
         if waiter is not None and not written.stale:
             waiter.set_result(written)
-
-    async def _written_in_the_end(self, entries: list[Entry]) -> Written:
-        wait = FIRST_WAIT
-        while True:
-            try:
-                return await self._events.write(entries)
-            except StoreUnavailable as error:
-                log.warning("events wait for the database", extra={"reason": str(error), "seconds": wait})
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, LONGEST_WAIT)

@@ -15,7 +15,7 @@ FIRST_TOKEN = Histogram(
     buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32),
 )
 LIVE_RUNS = Gauge("moot_live_runs", "Runs that this process executes.")
-READERS = Gauge("moot_event_readers", "Open event streams of this process.")
+READERS = Gauge("moot_event_readers", "Streams of runs that are open in this process.")
 WRITTEN = Counter("moot_events_written", "Events written to the log.")
 WRITING = Histogram(
     "moot_log_write_seconds",

@@ -1,6 +1,6 @@
 """Who is to sit at a table: from what somebody asked for to participants with names and ids of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import count
 from typing import Annotated
 
@@ -9,10 +9,9 @@ from msgspec import Meta, Struct
 from moot.model.errors import MissingKey, Unavailable, UsageError
 from moot.model.participants import Participant, default_names, participant_id
 from moot.model.requests import Effort
+from moot.model.texts import Name
 from moot.providers.registry import Registry
 from moot.store.personas import Personas
-
-Name = Annotated[str, Meta(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$")]
 
 
 class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,7 +36,7 @@ class Seating:
         for place, want in enumerate(wanted):
             one = Wanted(model=want) if isinstance(want, str) else want
             self.check(one.model, f"participants[{place}].model")
-            name = await self._name(tenant, one, {who.name for who in seats.values()})
+            name = await self._name(tenant, one, seats.keys())
             if participant_id(name) in seats:
                 raise UsageError(f"participants[{place}].name: {name!r} is taken: choose another name.")
             seats[participant_id(name)] = _seated(one, name)
@@ -52,16 +51,17 @@ class Seating:
         except UsageError as error:
             raise UsageError(f"{field}: {error}") from error
 
-    async def _name(self, tenant: str, want: Wanted, taken: set[str]) -> str:
+    async def _name(self, tenant: str, want: Wanted, taken: Container[str]) -> str:
         persona = await self._personas.get(tenant, want.persona) if want.persona else None
         if want.name is not None:
             return want.name
-        if persona is None:
-            return next(name for name in default_names() if name not in taken)
-        further = (f"{persona.name} {number}" for number in count(2))
-        return (
-            persona.name if persona.name not in taken else next(name for name in further if name not in taken)
-        )
+        names = _numbered(persona.name) if persona else default_names()
+        return next(name for name in names if participant_id(name) not in taken)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} {number}" for number in count(2))
 
 
 def _seated(want: Wanted, name: str) -> Participant:

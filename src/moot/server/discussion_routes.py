@@ -15,7 +15,7 @@ from moot.engine.hall import Hall, Opening, Saying, Started
 from moot.engine.seating import Seating
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
-from moot.model.errors import Conflict, NotFound, UsageError
+from moot.model.errors import NotFound, UsageError
 from moot.model.requests import ModelRequest
 from moot.server.bodies import Changes, GoOn, NewDiscussion, NewMessage, said
 from moot.server.limits import model_calls
@@ -48,7 +48,7 @@ class Opened(Struct, frozen=True, kw_only=True):
     runs: tuple[Run, ...]
 
 
-class RunStarted(Struct, frozen=True, kw_only=True):
+class Accepted(Struct, frozen=True, kw_only=True):
     """What was said, unless the table goes on by itself, and the run that answers."""
 
     message: Message | None
@@ -154,11 +154,11 @@ class DiscussionRoutes(Controller):
         caller: Given[Caller],
         hall: Given[Hall],
         idempotency_key: Key = None,
-    ) -> RunStarted:
+    ) -> Accepted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
         saying = Saying(discussion=id, message=said(data.message), to=data.to)
         started = await hall.say(caller, saying, idempotency_key)
-        return RunStarted(message=started.message, run=started.run)
+        return Accepted(message=started.message, run=started.run)
 
     @post("/{id:str}/continue", status_code=202, guards=[model_calls], summary="Let the table go on")
     async def go_on(
@@ -168,10 +168,10 @@ class DiscussionRoutes(Controller):
         hall: Given[Hall],
         data: JSONBody[GoOn | None] = None,
         idempotency_key: Key = None,
-    ) -> RunStarted:
+    ) -> Accepted:
         """Let the participants after the last speaker go on by themselves, for so many turns."""
         started = await hall.go_on(caller, id, data.turns if data else 1, idempotency_key)
-        return RunStarted(message=started.message, run=started.run)
+        return Accepted(message=started.message, run=started.run)
 
     @post("/{id:str}/archive", status_code=200, summary="Put a discussion away")
     async def archive(
@@ -181,9 +181,6 @@ class DiscussionRoutes(Controller):
 
     @delete("/{id:str}", summary="Delete a discussion and all that was said in it")
     async def delete(self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]) -> None:
-        await discussions.get(caller.tenant, id)
-        if live := await discussions.live_runs(caller.tenant, id):
-            raise Conflict(f"The table is still speaking: stop run {live[-1].id} first.")
         await discussions.delete(caller.tenant, id)
 
     @get("/{id:str}/turns/{turn:str}/prompt", summary="What a participant was sent")

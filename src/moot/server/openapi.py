@@ -1,18 +1,29 @@
-"""The description of the API, made from the routes; what may go wrong is the same everywhere, so it is added here."""
+"""The description of the API: paths and parameters are Litestar's, shapes are msgspec's, which checks and writes them.
 
-from collections.abc import Iterator
-from typing import Any
+What may go wrong is the same everywhere, so it is added here.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import NoneType
+from typing import Any, get_args
 
 import msgspec
-from litestar import MediaType, Request, Router
+from litestar import Litestar, MediaType, Request, Response, Router
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
+from litestar.routes import HTTPRoute
+from litestar.typing import FieldDefinition
+from msgspec import Struct
 
 from moot import __version__
+from moot.model.changes import Change
+from moot.model.events import Event
+from moot.server import sse
 from moot.server.auth import COOKIE, OPEN_TO_ALL
 from moot.server.problems import MEDIA_TYPE, Problem
+from moot.server.run_routes import Resync
 
 PROBLEMS = {
     400: "The request is not right; `errors` names the field",
@@ -26,8 +37,22 @@ PROBLEMS = {
     502: "The provider failed",
     503: "The database is not available, or the server is ending; Retry-After says when to try again",
 }
-OPEN = frozenset({"/healthz", "/readyz", "/api/login"})
-SCHEMAS = "#/components/schemas/"
+STREAMS: Mapping[str, Any] = {"/api/runs/{id}/events": Event | Resync, "/api/events": Change}
+REFERENCE = "#/components/schemas/{name}"
+
+SUCCESS = ("200", "201", "202")
+
+Shape = dict[str, Any]
+
+
+class Operation(Struct, frozen=True, kw_only=True):
+    """Where an operation is found, what it takes in and what it gives back; None is nothing."""
+
+    path: str
+    method: str
+    is_open: bool
+    takes: Any
+    gives: Any
 
 
 class Description(OpenAPIRenderPlugin):
@@ -35,15 +60,10 @@ class Description(OpenAPIRenderPlugin):
         super().__init__(path=["/", "/openapi.json"], media_type=MediaType.JSON)
         self._rendered = b""
 
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:  # noqa: ARG002
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         if not self._rendered:
-            self._rendered = msgspec.json.encode(completed(openapi_schema))
+            self._rendered = msgspec.json.encode(completed(openapi_schema, list(operations(request.app))))
         return self._rendered
-
-
-def operation_id(handler: HTTPRouteHandler, _method: object, _path: object) -> str:
-    """Name an operation by its group and its handler, such as `discussions_open`."""
-    return f"{min(handler.resolve_tags())}_{handler.handler_name}"
 
 
 def config() -> OpenAPIConfig:
@@ -58,7 +78,7 @@ def config() -> OpenAPIConfig:
         components=Components(security_schemes=schemes),
         security=[{"token": []}, {"session": []}],
         use_handler_docstrings=True,
-        operation_id_creator=operation_id,
+        operation_id_creator=_operation_id,
         openapi_router=Router(
             "/api/openapi.json", route_handlers=[], include_in_schema=False, opt=OPEN_TO_ALL
         ),
@@ -66,32 +86,81 @@ def config() -> OpenAPIConfig:
     )
 
 
-def completed(schema: dict[str, Any]) -> dict[str, Any]:
-    """Add what may go wrong to every operation, in the form in which it is answered."""
-    _, components = msgspec.json.schema_components([Problem], ref_template=f"{SCHEMAS}{{name}}")
-    schema["components"]["schemas"] |= components
-    for path, operations in schema["paths"].items():
-        for method, operation in operations.items():
-            for status in _may_go_wrong(path, method, operation):
-                operation["responses"][str(status)] = _problem(status)
-            operation["responses"].get("204", {}).pop("content", None)
-            if path in OPEN:
-                operation["security"] = []
+def _operation_id(handler: HTTPRouteHandler, _method: object, _path: object) -> str:
+    """Name an operation by its group and its handler, such as `discussions_open`."""
+    return f"{min(handler.resolve_tags())}_{handler.handler_name}"
+
+
+def operations(app: Litestar) -> Iterator[Operation]:
+    """Find out what every route takes and gives."""
+    for route in app.routes:
+        for method, (handler, _) in route.route_handler_map.items() if isinstance(route, HTTPRoute) else ():
+            if handler.resolve_include_in_schema() and method != "OPTIONS":
+                takes = handler.parsed_fn_signature.parameters.get("data")
+                yield Operation(
+                    path=route.path_format,
+                    method=method.lower(),
+                    is_open=bool(handler.opt.get("open_to_all")),
+                    takes=takes.annotation if takes else None,
+                    gives=STREAMS.get(route.path_format)
+                    or _returned(handler.parsed_fn_signature.return_type),
+                )
+
+
+def _returned(type_: FieldDefinition) -> Any:
+    if type_.is_subclass_of(Response):
+        type_ = type_.inner_types[0]
+    return None if type_.annotation in {str, NoneType} else type_.annotation
+
+
+def completed(schema: dict[str, Any], described: list[Operation]) -> dict[str, Any]:
+    """Put the exact shapes into a description, and what may go wrong."""
+    types = [type_ for one in described for type_ in (one.takes, one.gives) if type_ is not None]
+    shapes, components = msgspec.json.schema_components([*types, Problem], ref_template=REFERENCE)
+    schema["components"]["schemas"] = components
+    shape_of = dict(zip([*types, Problem], shapes, strict=True))
+    for one in described:
+        told = schema["paths"][one.path][one.method]
+        if one.takes is not None:
+            told["requestBody"] = _body(one.takes, shape_of[one.takes])
+        if one.gives is not None:
+            _success(told)["content"] = _content(one, shape_of[one.gives])
+        told["responses"].get("204", {}).pop("content", None)
+        for status in _may_go_wrong(one, told["tags"]):
+            told["responses"][str(status)] = {
+                "description": PROBLEMS[status],
+                "content": {MEDIA_TYPE: {"schema": shape_of[Problem]}},
+            }
+        if one.is_open:
+            told["security"] = []
     return schema
 
 
-def _may_go_wrong(path: str, method: str, operation: dict[str, Any]) -> Iterator[int]:
+def _body(type_: Any, shape: Shape) -> Shape:
+    return {"required": NoneType not in get_args(type_), "content": {MediaType.JSON: {"schema": shape}}}
+
+
+def _success(told: Shape) -> Shape:
+    answer: Shape = next(answer for status, answer in told["responses"].items() if status in SUCCESS)
+    return answer
+
+
+def _content(operation: Operation, shape: Shape) -> Shape:
+    """Describe what is given; the events of a stream are JSON inside their `data`."""
+    if operation.path not in STREAMS:
+        return {MediaType.JSON: {"schema": shape}}
+    data = {"type": "string", "contentMediaType": MediaType.JSON, "contentSchema": shape}
+    frame = {"type": "object", "required": ["data"], "properties": {"data": data}}
+    return {sse.MEDIA_TYPE: {"schema": frame}}
+
+
+def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
     yield from (400, 401, 403, 429, 503)
-    if "{" in path or "requestBody" in operation:
+    if "{" in operation.path or operation.takes is not None:
         yield 404
-    if method != "get":
+    if operation.method != "get":
         yield 409
-    if "requestBody" in operation:
+    if operation.takes is not None:
         yield from (413, 415)
-    if "knowledge" in operation["tags"]:
+    if "knowledge" in tags:
         yield 502
-
-
-def _problem(status: int) -> dict[str, Any]:
-    content = {MEDIA_TYPE: {"schema": {"$ref": f"{SCHEMAS}Problem"}}}
-    return {"description": PROBLEMS[status], "content": content}

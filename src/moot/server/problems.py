@@ -103,6 +103,8 @@ def http_error(request: Request[Any, Any, Any], error: HTTPException) -> Respons
 
 def _field_error(extra: Mapping[str, Any]) -> FieldError:
     key, message = str(extra.get("key") or "data"), str(extra.get("message"))
+    if extra.get("source") == "header":
+        return FieldError(key.replace("_", "-"), message)
     if key == "data" and message == "'data'":
         return FieldError("body", "There is none: send a JSON object.")
     if named := NAMED.fullmatch(message):

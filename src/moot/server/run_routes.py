@@ -2,10 +2,12 @@
 
 from typing import Annotated
 
+import msgspec
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency as Given
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
+from msgspec import Struct
 
 from moot.engine.feeds import Feeds
 from moot.model.accounts import Caller
@@ -15,13 +17,24 @@ from moot.server.sse import MEDIA_TYPE, Readers
 from moot.store.events import Events
 from moot.store.runs import Runs
 
-RESYNC = b'event: resync\ndata: {"after":0}\n\n'
 DIGITS = 15  # of the longest number that is looked at
 
-After = Annotated[int | None, QueryParameter(ge=0, description="The number of the last event you have")]
+After = Annotated[
+    int | None,
+    QueryParameter(ge=0, schema_extra={"minimum": 0}, description="The number of the last event you have"),
+]
 LastEventId = Annotated[
     str | None, HeaderParameter(name="Last-Event-ID", description="As `after`, and first")
 ]
+
+
+class Resync(Struct, frozen=True, tag_field="type", tag="resync"):
+    """What you have is of no use: forget it, and go on with what follows `after`."""
+
+    after: int
+
+
+RESYNC = b"event: resync\ndata: " + msgspec.json.encode(Resync(0)) + b"\n\n"
 
 
 class RunRoutes(Controller):
@@ -64,8 +77,10 @@ class RunRoutes(Controller):
 
         A number that this run never had is answered with a `resync` event and everything from the start.
         """
-        newest = await events.newest(id)  # before the run: if that is live, its end is still to come
+        newest = await events.newest(id)
         run = await runs.get(caller.tenant, id)
+        if run.status not in LIVE:
+            newest = await events.newest(id)  # now nothing comes any more; of a live run, the end does
         asked = _number(last_event_id) if last_event_id is not None else after or 0
         if asked is None or asked > newest:
             return readers.stream(feeds.follow(id, 0), caller, opening=RESYNC)

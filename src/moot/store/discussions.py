@@ -2,18 +2,20 @@
 
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import RowMapping, Select, delete, exists, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, delete, insert, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE, Discussion, DiscussionStatus, Message, Run
-from moot.model.errors import NotFound, UsageError
+from moot.model.errors import Conflict, NotFound, UsageError
 from moot.store.database import Database
 from moot.store.schema import discussion, insight, message, run
 from moot.store.search import matching
+
+Id = Annotated[str, msgspec.Meta(pattern=r"^\w+$")]
 
 FIELDS = [discussion.c[name] for name in Discussion.__struct_fields__]
 MESSAGE_FIELDS = [message.c[name] for name in Message.__struct_fields__]
@@ -37,7 +39,7 @@ class Discussions:
             row = (await connection.execute(query)).mappings().first()
         if row is None:
             raise NotFound(f"There is no discussion {id!r}.")
-        return _discussion(row)
+        return Discussion(**row)
 
     async def page(
         self,
@@ -55,17 +57,16 @@ class Discussions:
         if project is not None:
             query = query.where(discussion.c.project == project)
         if q:
-            query = query.where(self._found(q))
+            query = query.where(self._found(tenant, q))
         newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc()).limit(limit + 1)
         async with self._database.read() as connection:
             rows = (await connection.execute(_from(newest, cursor))).mappings().all()
-        found = tuple(_discussion(row) for row in rows)
+        found = tuple(Discussion(**row) for row in rows)
         return Page(found[:limit], _cursor(found[limit - 1]) if len(found) > limit else None)
 
-    def _found(self, q: str) -> Any:
-        said = select(message.c.discussion).where(
-            message.c.hidden.is_(False), matching(self._database, message, q)
-        )
+    def _found(self, tenant: str, q: str) -> ColumnElement[bool]:
+        shown = (message.c.tenant == tenant, message.c.hidden.is_(False))
+        said = select(message.c.discussion).where(*shown, matching(self._database, message, q))
         return or_(matching(self._database, discussion, q), discussion.c.id.in_(said))
 
     async def change(self, tenant: str, id: str, changes: Mapping[str, Any]) -> Discussion:
@@ -83,14 +84,17 @@ class Discussions:
                 moved = update(insight).where(insight.c.discussion == id).values(project=changes["project"])
                 await connection.execute(moved)
             await tell_change(self._database, connection, tenant, id)
-        return _discussion(row)
+        return Discussion(**row)
 
     async def delete(self, tenant: str, id: str) -> None:
-        """Delete a discussion with all that hangs on it; it must have no live run."""
-        query = delete(discussion).where(discussion.c.id == id, discussion.c.tenant == tenant)
+        """Delete a discussion with all that hangs on it, unless somebody is speaking in it."""
+        mine = (discussion.c.id == id, discussion.c.tenant == tenant)
+        held = select(discussion.c.id).where(*mine).with_for_update()
         async with self._database.write() as connection:
-            if not (await connection.execute(query)).rowcount:
+            if (await connection.execute(held)).first() is None:
                 raise NotFound(f"There is no discussion {id!r}.")
+            await refuse_if_live(connection, id)
+            await connection.execute(delete(discussion).where(*mine))
             await tell_change(self._database, connection, tenant, id)
 
     async def messages(
@@ -105,7 +109,7 @@ class Discussions:
         query = query.order_by(message.c.number.desc()).limit(limit)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
-        return tuple(_message(row) for row in reversed(rows))
+        return tuple(Message(**row) for row in reversed(rows))
 
     async def message(self, discussion_id: str, id: str) -> Message:
         query = select(*MESSAGE_FIELDS).where(message.c.id == id, message.c.discussion == discussion_id)
@@ -113,19 +117,14 @@ class Discussions:
             row = (await connection.execute(query)).mappings().first()
         if row is None:
             raise NotFound(f"There is no turn {id!r} in this discussion.")
-        return _message(row)
+        return Message(**row)
 
     async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
         query = select(*RUN_FIELDS).where(run.c.tenant == tenant, run.c.status.in_(LIVE)).order_by(run.c.id)
         if discussion_id is not None:
             query = query.where(run.c.discussion == discussion_id)
         async with self._database.read() as connection:
-            return tuple(_run(row) for row in (await connection.execute(query)).mappings())
-
-    async def exist(self, tenant: str, id: str) -> bool:
-        query = select(exists().where(discussion.c.id == id, discussion.c.tenant == tenant))
-        async with self._database.read() as connection:
-            return bool((await connection.execute(query)).scalar())
+            return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
 
 
 async def add_discussion(connection: AsyncConnection, tenant: str, account: str, new: Discussion) -> None:
@@ -145,27 +144,28 @@ def message_values(tenant: str, new: Message) -> dict[str, Any]:
     return {**values, "tenant": tenant}
 
 
+async def hold(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """Let nobody else change these discussions in this transaction; whoever needs their runs too, holds them first."""
+    mine = select(discussion.c.id).where(discussion.c.id.in_(ids)).order_by(discussion.c.id)
+    await connection.execute(mine.with_for_update(key_share=True))
+
+
+async def refuse_if_live(connection: AsyncConnection, id: str) -> None:
+    """Raise if somebody is speaking in a discussion; it is to be held before."""
+    live = select(run.c.id).where(run.c.discussion == id, run.c.status.in_(LIVE)).limit(1)
+    if speaking := (await connection.execute(live)).scalar():
+        raise Conflict(f"The table is still speaking: wait for run {speaking}, or stop it first.")
+
+
 async def tell_change(database: Database, connection: AsyncConnection, tenant: str, id: str) -> None:
     await database.tell(connection, "moot_changes", f"{tenant} {id}")
-
-
-def _discussion(row: RowMapping) -> Discussion:
-    return Discussion(**row)
-
-
-def _message(row: RowMapping) -> Message:
-    return Message(**row)
-
-
-def _run(row: RowMapping) -> Run:
-    return Run(**row)
 
 
 def _from(query: Select[Any], cursor: str | None) -> Select[Any]:
     if cursor is None:
         return query
     try:
-        updated_at, id = msgspec.json.decode(urlsafe_b64decode(cursor), type=tuple[float, str])
+        updated_at, id = msgspec.json.decode(urlsafe_b64decode(cursor), type=tuple[float, Id])
     except (ValueError, msgspec.MsgspecError):
         raise UsageError(
             "cursor is not one that this server gave: leave it out to start from the newest."

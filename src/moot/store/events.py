@@ -5,18 +5,17 @@ its runs are named. Written twice, a batch is there once.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import func, select, text, update
+from sqlalchemy import bindparam, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE, Message
 from moot.model.events import RunStatus
 from moot.store.database import Database
-from moot.store.discussions import message_values, tell_change
+from moot.store.discussions import hold, message_values, tell_change
 from moot.store.schema import discussion, message, run, run_event
 
 A_PAGE = 500
@@ -27,8 +26,12 @@ SQLITE_OWNED = text(
 )
 POSTGRES_OWNED = text(
     "SELECT run.id FROM unnest(CAST(:runs AS text[]), CAST(:epochs AS int[])) AS held (id, epoch)"
-    " JOIN run ON run.id = held.id AND run.epoch = held.epoch FOR SHARE OF run"
+    " JOIN run ON run.id = held.id AND run.epoch = held.epoch ORDER BY run.id FOR SHARE OF run"
 )
+TURN = (message.c.run, message.c.stage, message.c.round, message.c.participant)
+KEPT = select(message.c.number).where(*(column == bindparam(f"of_{column.name}") for column in TURN))
+SQLITE_ADD = sqlite.insert(message).on_conflict_do_nothing()
+POSTGRES_ADD = postgresql.insert(message).on_conflict_do_nothing()
 SQLITE_INSERT = "INSERT OR IGNORE INTO run_event (run, seq, body) VALUES (?, ?, ?)"
 POSTGRES_INSERT = text(
     "INSERT INTO run_event (run, seq, body)"
@@ -81,6 +84,8 @@ class Events:
 
     async def write(self, entries: Sequence[Entry]) -> Written:
         async with self._database.write() as connection:
+            if ending := [entry.discussion for entry in entries if entry.ending is not None]:
+                await hold(connection, ending)
             owned = await self._owned(connection, entries)
             mine = [entry for entry in entries if entry.run in owned]
             rows = [(e.run, seq, body) for e in mine for seq, body in enumerate(e.bodies, e.first)]
@@ -112,16 +117,10 @@ class Events:
 
     async def _keep(self, connection: AsyncConnection, tenant: str, new: Message) -> int:
         """Insert a finished turn unless it is there, and return its number."""
-        dialect: Any = postgresql if self._database.is_postgres else sqlite
-        await connection.execute(
-            dialect.insert(message).values(**message_values(tenant, new)).on_conflict_do_nothing()
-        )
-        name = (new.run, new.stage, new.round, new.participant)
-        columns = (message.c.run, message.c.stage, message.c.round, message.c.participant)
-        query = select(message.c.number).where(
-            *(column == value for column, value in zip(columns, name, strict=True))
-        )
-        return int((await connection.execute(query)).scalar_one())
+        add = POSTGRES_ADD if self._database.is_postgres else SQLITE_ADD
+        await connection.execute(add, message_values(tenant, new))
+        name = {f"of_{column.name}": getattr(new, column.name) for column in TURN}
+        return int((await connection.execute(KEPT, name)).scalar_one())
 
     async def _end(self, connection: AsyncConnection, entry: Entry, ending: Ending) -> None:
         await connection.execute(

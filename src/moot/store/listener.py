@@ -12,6 +12,7 @@ from moot.store.database import Database
 TOPICS = ("moot_events", "moot_control", "moot_changes")
 ALIVE_SECONDS = 5.0
 AGAIN_SECONDS = 0.5
+LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 async def listen(database: Database, missed: Callable[[], None]) -> None:
     """Pass on what is told until cancelled; call `missed` each time the connection had to be made anew."""
     while True:
-        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+        with contextlib.suppress(*LOST):
             await _until_lost(database, missed)
         log.warning("lost the connection that listens to Postgres; connecting again")
         await asyncio.sleep(AGAIN_SECONDS)
@@ -27,6 +28,8 @@ async def listen(database: Database, missed: Callable[[], None]) -> None:
 
 async def _until_lost(database: Database, missed: Callable[[], None]) -> None:
     connection = await asyncpg.connect(database.url, timeout=ALIVE_SECONDS)
+    lost = asyncio.Event()
+    connection.add_termination_listener(lambda _: lost.set())
 
     def heard(_connection: object, _pid: int, topic: str, payload: str) -> None:
         database.heard(topic, payload)
@@ -36,7 +39,9 @@ async def _until_lost(database: Database, missed: Callable[[], None]) -> None:
             await connection.add_listener(topic, heard)
         missed()
         while True:
-            await asyncio.sleep(ALIVE_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ALIVE_SECONDS):
+                    await lost.wait()
             await connection.execute("SELECT 1", timeout=ALIVE_SECONDS)
     finally:
         with contextlib.suppress(Exception):

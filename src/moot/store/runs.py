@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE, Run
-from moot.model.errors import NotFound
+from moot.model.errors import Leaving, NotFound
 from moot.model.events import StageStarted
 from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.discussions import RUN_FIELDS
-from moot.store.schema import run, run_event
+from moot.store.schema import run, run_event, worker
 
 STAGES = '{"type":"stage_started"%'
 
@@ -56,7 +56,7 @@ class Runs:
         return plan
 
     async def claim(self, id: str, worker: str) -> Claim | None:
-        """Become the owner of a run; None if it is over, or gone."""
+        """Let a worker become the owner of a run; None if it is over, or gone."""
         claimed = (
             update(run)
             .where(run.c.id == id, run.c.status.in_(LIVE))
@@ -66,6 +66,7 @@ class Runs:
         last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
         opened = select(run_event.c.body).where(run_event.c.run == id, run_event.c.body.like(STAGES))
         async with self._database.write() as connection:
+            await _hold_worker(connection, worker)
             row = (await connection.execute(claimed)).first()
             if row is None:
                 return None
@@ -91,10 +92,8 @@ class Runs:
     async def wish_stop(self, tenant: str, id: str, participant: str | None = None) -> Run:
         """Note that a run, or one participant of it, is to end; a run that is over stays as it is."""
         mine = (run.c.id == id, run.c.tenant == tenant)
-        query = select(*RUN_FIELDS, run.c.stopped, run.c.plan).where(*mine)
+        query = select(*RUN_FIELDS, run.c.stopped, run.c.plan).where(*mine).with_for_update()
         async with self._database.write() as connection:
-            if self._database.is_postgres:
-                query = query.with_for_update()
             row = (await connection.execute(query)).mappings().first()
             if row is None:
                 raise NotFound(f"There is no run {id!r}.")
@@ -122,20 +121,27 @@ class Runs:
 
     async def left_by(self, worker: str) -> Sequence[str]:
         """List the runs that a worker had when it was last seen."""
-        return await self._ids(run.c.worker == worker)
-
-    async def live_before(self, time: float) -> Sequence[str]:
-        return await self._ids(run.c.created_at < time)
-
-    async def _ids(self, condition: ColumnElement[bool]) -> Sequence[str]:
-        query = select(run.c.id).where(condition, run.c.status.in_(LIVE)).order_by(run.c.id)
+        query = select(run.c.id).where(run.c.worker == worker, run.c.status.in_(LIVE)).order_by(run.c.id)
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalars().all()
 
 
 async def add_run(connection: AsyncConnection, tenant: str, new: Run, plan: Plan, worker: str) -> None:
+    await _hold_worker(connection, worker)
     values = msgspec.structs.asdict(new)
     await connection.execute(insert(run).values(**values, tenant=tenant, plan=plan, worker=worker))
+
+
+async def _hold_worker(connection: AsyncConnection, id: str) -> None:
+    """Let nobody take over from a worker in this transaction; raise if somebody has done so.
+
+    What it would get now, nobody would look for.
+    """
+    if connection.dialect.name == "sqlite":
+        return  # a file has one worker, and no table of them
+    mine = select(worker.c.id).where(worker.c.id == id, worker.c.reaper.is_(None))
+    if (await connection.execute(mine.with_for_update(read=True, key_share=True))).first() is None:
+        raise Leaving("This server is ending: ask again in a moment.")
 
 
 async def interrupt(database: Database, connection: AsyncConnection, discussion: str) -> None:

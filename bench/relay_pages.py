@@ -1,0 +1,125 @@
+"""Whether listing and opening discussions takes longer where there are more of them.
+
+Two people use one server: one has few discussions, the other many, and one of these is long. They ask in turns, so
+that whatever else the machine does hurts both alike.
+"""
+
+import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import aiohttp
+from msgspec import Struct
+from sqlalchemy import Table, insert, text
+
+from bench.databases import Ground
+from bench.processes import moot_serve
+from moot.model.accounts import Account
+from moot.model.ids import new_id
+from moot.model.participants import seat
+from moot.store.accounts import Accounts
+from moot.store.database import Database
+from moot.store.migration import migrate
+from moot.store.schema import discussion, message
+
+FEW, MANY = 100, 10_000
+PASSWORD = "measured and found wanting"  # noqa: S105 - of an account that lives for a minute
+WARM_UP = 10
+ROWS_AT_ONCE = 500
+
+
+class Times(Struct, frozen=True):
+    """Milliseconds, medians."""
+
+    what: str
+    few_ms: float
+    many_ms: float
+
+    @property
+    def ratio(self) -> float:
+        return self.many_ms / self.few_ms
+
+
+class Person(Struct, frozen=True):
+    token: str
+    newest: str
+    older: str
+
+
+async def measured(ground: Ground, rounds: int) -> list[Times]:
+    async with Database(ground.url) as database:
+        await migrate(database)
+        few = await _person(database, "few", FEW, FEW, FEW)
+        many = await _person(database, "many", MANY, FEW, MANY)
+        if database.is_postgres:
+            async with database.write() as connection:
+                await connection.execute(text("ANALYZE"))  # as Postgres does by itself within a minute
+    async with moot_serve(ground.folder, ground.url, auth="accounts") as server:
+        await server.answers("/readyz")
+        list_, open_ = f"{server.url}/api/discussions", f"{server.url}/api/discussions/"
+        async with aiohttp.ClientSession() as http:
+            listed = await _in_turns(http, rounds, (few.token, list_), (many.token, list_))
+            opened = await _in_turns(
+                http, rounds, (many.token, open_ + many.older), (many.token, open_ + many.newest)
+            )
+    return [Times("list discussions", *listed), Times("open a discussion", *opened)]
+
+
+async def _in_turns(http: aiohttp.ClientSession, rounds: int, *asked: tuple[str, str]) -> list[float]:
+    found: list[list[float]] = [[] for _ in asked]
+    for _ in range(rounds + WARM_UP):
+        for (token, url), times in zip(asked, found, strict=True):
+            began = time.perf_counter()
+            async with http.get(url, headers={"Authorization": f"Bearer {token}"}) as response:
+                body = await response.read()
+            times.append(time.perf_counter() - began)
+            assert response.status == 200, body
+    return [1e3 * median(times[WARM_UP:]) for times in found]
+
+
+async def _person(database: Database, name: str, discussions: int, older: int, newest: int) -> Person:
+    """Add somebody with so many discussions, and messages in the two newest of them."""
+    accounts = Accounts(database)
+    account = await accounts.add(name, PASSWORD)
+    _, caller = await accounts.login(name, PASSWORD)
+    token, _ = await accounts.make_token(caller, "bench")
+    rows = [_discussion(account, number) for number in range(discussions)]
+    await _add(database, discussion, rows)
+    for row, said in ((rows[-2], older), (rows[-1], newest)):
+        await _add(database, message, [_message(account, row["id"], number) for number in range(said)])
+    return Person(token, rows[-1]["id"], rows[-2]["id"])
+
+
+async def _add(database: Database, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    async with database.write() as connection:
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            await connection.execute(insert(table), list(rows[start : start + ROWS_AT_ONCE]))
+
+
+def _discussion(account: Account, number: int) -> dict[str, Any]:
+    return {
+        "id": new_id("dis"),
+        "tenant": account.tenant,
+        "account": account.id,
+        "title": f"What is discussed in number {number}",
+        "status": "active",
+        "mode": "parallel",
+        "participants": seat(("scripted/echo", "scripted/echo")),
+        "rounds": 2,
+        "created_at": float(number),
+        "updated_at": float(number),
+    }
+
+
+def _message(account: Account, discussion: str, number: int) -> dict[str, Any]:
+    return {
+        "id": new_id("msg"),
+        "tenant": account.tenant,
+        "discussion": discussion,
+        "role": "assistant" if number % 2 else "user",
+        "content": f"What was said as number {number}, in a sentence or two. " * 5,
+        "status": "completed",
+        "hidden": False,
+        "created_at": float(number),
+    }

@@ -1,0 +1,175 @@
+"""The figures of the relay, the goals beside them, and both as the tables that stand in docs/performance.md."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bench.load import Relayed
+from bench.relay_pages import Times
+from bench.relay_provider import RATE
+from bench.relay_start import Started
+
+CHUNK_US = 60.0
+FIRST_MS = 20.0
+FIRST_STREAMS = 100
+MOST_STREAMS = 1000
+SAME_TIME = 1.5  # ratio of two medians that counts as the same
+START_S = 2.0
+
+
+class OnDatabase(Struct, frozen=True):
+    database: str
+    rest_percent: float
+    loads: list[Relayed]
+    pages: list[Times]
+    start: Started
+
+
+class Goal(Struct, frozen=True):
+    name: str
+    database: str
+    wanted: str
+    found: str
+    met: bool
+
+
+class Report(Struct, frozen=True):
+    machine: str
+    versions: dict[str, str]
+    databases: list[OnDatabase]
+    goals: list[Goal]
+
+
+def goals(databases: Sequence[OnDatabase]) -> list[Goal]:
+    return [goal for on in databases for goal in (*_relay_goals(on), *_other_goals(on))]
+
+
+def _relay_goals(on: OnDatabase) -> Iterator[Goal]:
+    for load in on.loads:
+        name = f"CPU a chunk, {_streams(load)}"
+        if load.streams > 1:
+            yield _at_most(name, on.database, load.chunk_us, CHUNK_US, " µs")
+        if load.newcomer_p50_ms is not None and load.newcomer_p99_ms is not None:
+            beside = f"first token beside {load.streams} streams"
+            yield _at_most(f"{beside}, p50", on.database, load.newcomer_p50_ms, FIRST_MS, " ms")
+            yield _at_most(f"{beside}, p99", on.database, load.newcomer_p99_ms, FIRST_MS, " ms")
+        if load.streams == MOST_STREAMS:
+            whole = not load.lost and not load.troubles
+            yield Goal(f"{_streams(load)} without loss", on.database, "0 lost", f"{load.lost:,} lost", whole)
+
+
+def _other_goals(on: OnDatabase) -> Iterator[Goal]:
+    for times in on.pages:
+        yield _at_most(f"{times.what}, 10,000 against 100", on.database, times.ratio, SAME_TIME, " x")
+    yield _at_most("`moot serve` answers /healthz", on.database, on.start.healthz_s, START_S, " s")
+    yield _at_most("`moot serve` answers /api/me", on.database, on.start.me_s, START_S, " s")
+
+
+def _at_most(name: str, database: str, found: float, limit: float, unit: str) -> Goal:
+    return Goal(name, database, f"<= {limit:g}{unit}", f"{_short(found)}{unit}", found <= limit)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _streams(load: Relayed) -> str:
+    runs = "" if load.lanes == 1 else f" in runs of {load.lanes}"
+    return f"{load.streams:,} stream{'s' if load.streams > 1 else ''}{runs}"
+
+
+def write(report: Report, path: Path) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+
+
+def show(report: Report) -> None:
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    print(f"{report.machine}; {versions}.")
+    tables = (_relayed, _firsts, _pages, _starts)
+    for table in tables:
+        print()
+        print("\n".join(table(report.databases)))
+    print()
+    print("\n".join(_goals(report.goals)))
+    for on in report.databases:
+        for load in on.loads:
+            for trouble in load.troubles:
+                print(f"{on.database}, {_streams(load)}: {trouble}")
+
+
+def _relayed(databases: Sequence[OnDatabase]) -> Iterator[str]:
+    yield from _head(
+        f"{RATE} chunks a second each",
+        *(
+            "chunks/s",
+            "chunks an event",
+            "µs a chunk",
+            "core %",
+            "database, µs",
+            "late p50, ms",
+            "late p99, ms",
+        ),
+        "lost",
+    )
+    for on in databases:
+        yield _row(f"{on.database}, at rest", "", "", "", f"{on.rest_percent:.1f}", "", "", "", "")
+        for load in on.loads:
+            yield _row(
+                f"{on.database}, {_streams(load)}",
+                f"{load.chunks_a_second:,.0f}",
+                f"{load.chunks_an_event:.2f}",
+                _short(load.chunk_us),
+                f"{load.core_percent:.0f}",
+                _short(load.database_us) if load.database_us else "",
+                _short(load.late_p50_ms),
+                _short(load.late_p99_ms),
+                f"{load.lost:,}",
+            )
+
+
+def _firsts(databases: Sequence[OnDatabase]) -> Iterator[str]:
+    yield from _head("first token, ms", "one more, p50", "p99", "all at once, p50", "p99")
+    for on in databases:
+        for load in on.loads:
+            if load.newcomer_p50_ms is not None and load.newcomer_p99_ms is not None:
+                yield _row(
+                    f"{on.database}, {_streams(load)}",
+                    _short(load.newcomer_p50_ms),
+                    _short(load.newcomer_p99_ms),
+                    _short(load.first_p50_ms),
+                    _short(load.first_p99_ms),
+                )
+
+
+def _pages(databases: Sequence[OnDatabase]) -> Iterator[str]:
+    yield from _head("a page", "of 100, ms", "of 10,000, ms", "ratio")
+    for on in databases:
+        for times in on.pages:
+            few, many = _short(times.few_ms), _short(times.many_ms)
+            yield _row(f"{on.database}, {times.what}", few, many, f"{times.ratio:.2f}")
+
+
+def _starts(databases: Sequence[OnDatabase]) -> Iterator[str]:
+    yield from _head("seconds from the start", "/healthz", "/api/me", "first /healthz", "first /api/me")
+    for on in databases:
+        start = on.start
+        seconds = (start.healthz_s, start.me_s, start.first_healthz_s, start.first_me_s)
+        yield _row(on.database, *(f"{value:.2f}" for value in seconds))
+
+
+def _goals(found: Sequence[Goal]) -> Iterator[str]:
+    yield "| goal | database | wanted | found | |"
+    yield "| --- | --- | ---: | ---: | --- |"
+    for goal in found:
+        yield _row(goal.name, goal.database, goal.wanted, goal.found, "met" if goal.met else "not met")
+
+
+def _head(*names: str) -> Iterator[str]:
+    yield _row(*names)
+    yield _row("---", *("---:" for _ in names[1:]))
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,146 @@
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.process import Moot, complaint
+from tests.serving import MootServer, serving
+
+TALK = """\
+[measured]
+answer = "A moot is a meeting at which things are discussed."
+chunk = 4
+pace = 0.15
+"""
+NEW = {"message": "What is a moot?", "participants": ["scripted/measured"]}
+PATIENT = {"message": "What is a moot?", "participants": ["scripted/silence"]}
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
+    (tmp_path / "talk.toml").write_text(TALK, "utf-8")
+    async with serving(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n') as server:
+        yield server
+
+
+async def begun(server: MootServer, body: Any) -> str:
+    """Open a discussion, and wait until its run has begun."""
+    run: str = (await server.post("/api/discussions", body)).body["run"]["id"]
+    async with aclosing(server.events(f"/api/runs/{run}/events")) as frames:
+        async for frame in frames:
+            if frame.data["type"] == "turn_started":
+                return run
+    raise AssertionError("it did not begin")
+
+
+@pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
+async def test_a_server_ends_when_it_is_told(server: MootServer, word: signal.Signals) -> None:
+    assert (await server.get("/healthz")).text == "ok"
+    server.running.send_signal(word)
+    assert await server.ended() == 0
+    assert server.logged().count("\n") == 1, "all is well, so there is nothing to say"
+
+
+async def test_what_is_being_said_is_said_to_the_end_and_nothing_new_is_taken_in(server: MootServer) -> None:
+    run = await begun(server, NEW)
+    reading = asyncio.create_task(server.heard(run))
+    async with aclosing(server.events("/api/events")) as changes:
+        await anext(changes)
+        server.running.send_signal(signal.SIGTERM)
+        refused = await server.post("/api/discussions", NEW)
+        while refused.status == 201:  # it has not heard yet
+            refused = await server.post("/api/discussions", NEW)
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "2")
+        assert (await reading)[-1]["status"] == "completed"
+        async for _ in changes:
+            pass  # it ends in good form, or this would raise
+    assert await server.ended() == 0
+
+
+async def test_told_twice_it_ends_at_once_and_the_next_one_goes_on(server: MootServer) -> None:
+    run = await begun(server, PATIENT)
+    server.running.send_signal(signal.SIGTERM)
+    refused = await server.post("/api/discussions", PATIENT)
+    while refused.status != 503:
+        refused = await server.post("/api/discussions", PATIENT)
+    server.running.send_signal(signal.SIGTERM)
+    assert await server.ended() == 0
+    assert "runs are left to the next server" in server.logged()
+
+    await server.start()
+    assert (await server.get(f"/api/runs/{run}")).body["status"] == "running"
+    await server.post(f"/api/runs/{run}/stop")
+    assert (await server.heard(run))[-1]["status"] == "stopped"
+
+
+async def test_a_second_server_on_the_same_file_is_refused(server: MootServer) -> None:
+    words = complaint(await asyncio.to_thread(server.moot, "serve", "--port", "0"))
+    assert words.startswith("Another moot serve uses ")
+    assert "Postgres" in words
+    assert (await server.get("/readyz")).status == 200
+
+
+async def test_other_sites_and_other_names_are_kept_out(server: MootServer) -> None:
+    for headers in (
+        {"Host": "evil.example"},
+        {"Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
+        reply = await server.post("/api/discussions", NEW, headers)
+        assert (reply.status, reply.headers["Content-Type"]) == (403, "application/problem+json")
+    assert (await server.get("/api/discussions")).body["discussions"] == []
+
+
+async def test_whoever_can_be_reached_by_others_wants_to_know_who_they_are(tmp_path: Path) -> None:
+    server = MootServer(tmp_path, host="0.0.0.0")
+    try:
+        await server.start()
+        reply = await server.get("/api/discussions")
+        assert (reply.status, "/api/login" in reply.body["detail"]) == (401, True)
+        assert "moot user add" in server.logged()
+    finally:
+        await server.close()
+
+
+def test_a_port_that_is_taken_is_said_to_be_so(moot: Moot) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = complaint(moot("serve", "--port", port, XDG_DATA_HOME=str(moot.folder)))
+    assert words.startswith(f"Cannot listen on 127.0.0.1, port {port}: ")
+    assert words.endswith("Choose another with --port.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "words"),
+    [
+        (("--host", "nobody.invalid"), {}, "Cannot listen on nobody.invalid"),
+        (("--host", "0.0.0.0"), {"MOOT_AUTH": "local"}, "Without accounts only this machine is served"),
+        ((), {"MOOT_DATABASE_URL": "mysql://here"}, "MOOT_DATABASE_URL must begin with"),
+        ((), {"MOOT_SECRET": "changeme"}, "too easy to guess"),
+        ((), {"MOOT_AUTH": "nobody"}, "MOOT_"),
+        ((), {"MOOT_LEASE": "soon"}, "MOOT_"),
+    ],
+)
+def test_what_is_not_right_is_said_in_a_line(
+    moot: Moot, arguments: tuple[str, ...], environment: dict[str, str], words: str
+) -> None:
+    told = complaint(moot("serve", "--port", "0", *arguments, XDG_DATA_HOME=str(moot.folder), **environment))
+    assert words in told
+
+
+def test_another_secret_than_the_first_is_refused(moot: Moot) -> None:
+    data, first, other = (
+        str(moot.folder),
+        "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u",
+        "Qw7eRt5yUi3oPa1sDf9gHj2kLz4xCv6b",
+    )
+    with moot.running("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=first) as process:
+        assert process.stderr
+        assert b"listening" in process.stderr.readline()
+    told = complaint(moot("serve", "--port", "0", XDG_DATA_HOME=data, MOOT_SECRET=other))
+    assert "another secret" in told

@@ -1,0 +1,191 @@
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import msgspec
+import pytest
+
+from moot.engine import changes as module
+from moot.engine.changes import MOST_WAITING, Changes
+from moot.model.changes import Activity, Change, DiscussionChanged, DiscussionDeleted
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from tests.store.hearing import SECONDS, listening
+from tests.store.people import ANNA, BERT, discuss, settle
+from tests.store.running import WORKER, employ, start
+
+Following = AsyncGenerator[list[bytes], None]
+
+
+@pytest.fixture
+async def discussions(database: Database) -> Discussions:
+    await settle(database)
+    await employ(database, WORKER)
+    return Discussions(database)
+
+
+async def heard(following: Following) -> list[Change]:
+    """Wait for what is sent next, and read it as a page would."""
+    frames = await asyncio.wait_for(anext(following), SECONDS)
+    assert all(frame.startswith(b"data: ") and frame.endswith(b"\n\n") for frame in frames)
+    assert all(frame.count(b"\n") == 2 for frame in frames)
+    return [msgspec.json.decode(frame[6:], type=Change) for frame in frames]
+
+
+async def test_first_comes_all_that_goes_on(database: Database, discussions: Discussions) -> None:
+    run = await start(database, await discuss(database))
+    await start(database, await discuss(database, BERT), owner=BERT)
+    async with aclosing(Changes(discussions).follow(ANNA)) as following:
+        assert await heard(following) == [Activity((run,))]
+
+
+async def test_then_comes_whatever_changes(database: Database, discussions: Discussions) -> None:
+    changes = Changes(discussions)
+    first, second = await discuss(database), await discuss(database)
+    run = await start(database, second)
+    async with aclosing(changes.follow(ANNA)) as following:
+        await heard(following)
+        changes.told(f"{ANNA} {second.id}")
+        assert await heard(following) == [DiscussionChanged(second, (run,))]
+        changes.told(f"{ANNA} {second.id}")
+        changes.told(f"{ANNA} {first.id}")
+        assert await heard(following) == [DiscussionChanged(second, (run,)), DiscussionChanged(first, ())]
+
+
+async def test_what_is_done_to_a_discussion_reaches_its_watchers(
+    database: Database, discussions: Discussions
+) -> None:
+    changes = Changes(discussions)
+    database.listen("moot_changes", changes.told)
+    known = await discuss(database)
+    async with listening(database), aclosing(changes.follow(ANNA)) as following:
+        assert await heard(following) == [Activity(())]
+        renamed = await discussions.change(ANNA, known.id, {"title": "Chairs"})
+        assert await heard(following) == [DiscussionChanged(renamed, ())]
+        await discussions.delete(ANNA, known.id)
+        assert await heard(following) == [DiscussionDeleted(known.id)]
+
+
+async def test_of_a_discussion_that_is_gone_the_id_is_told(discussions: Discussions) -> None:
+    changes = Changes(discussions)
+    async with aclosing(changes.follow(ANNA)) as following:
+        await heard(following)
+        changes.told(f"{ANNA} dis_gone")
+        assert await heard(following) == [DiscussionDeleted("dis_gone")]
+
+
+async def test_nobody_hears_of_another_tenants_changes(database: Database, discussions: Discussions) -> None:
+    changes = Changes(discussions)
+    mine, theirs = await discuss(database, ANNA), await discuss(database, BERT)
+    async with aclosing(changes.follow(ANNA)) as anna, aclosing(changes.follow(BERT)) as bert:
+        await heard(anna)
+        await heard(bert)
+        changes.told(f"{BERT} {theirs.id}")
+        changes.told(f"{ANNA} {mine.id}")
+        assert await heard(anna) == [DiscussionChanged(mine, ())]
+        assert await heard(bert) == [DiscussionChanged(theirs, ())]
+
+
+async def test_every_watcher_of_a_tenant_hears_of_a_change(
+    database: Database, discussions: Discussions
+) -> None:
+    changes = Changes(discussions)
+    known = await discuss(database)
+    async with aclosing(changes.follow(ANNA)) as one, aclosing(changes.follow(ANNA)) as other:
+        await heard(one)
+        await heard(other)
+        changes.told(f"{ANNA} {known.id}")
+        assert await heard(one) == await heard(other) == [DiscussionChanged(known, ())]
+
+
+async def test_many_changes_of_a_discussion_are_told_once_and_as_it_is_now(
+    database: Database, discussions: Discussions
+) -> None:
+    changes = Changes(discussions)
+    known = await discuss(database)
+    async with aclosing(changes.follow(ANNA)) as following:
+        await heard(following)
+        for number in range(3):
+            now = await discussions.change(ANNA, known.id, {"title": f"Title {number}"})
+            changes.told(f"{ANNA} {known.id}")
+        assert await heard(following) == [DiscussionChanged(now, ())]
+
+
+async def test_as_many_changes_as_may_wait_are_all_told(discussions: Discussions) -> None:
+    changes = Changes(discussions)
+    async with aclosing(changes.follow(ANNA)) as following:
+        await heard(following)
+        for number in range(MOST_WAITING):
+            changes.told(f"{ANNA} dis_{number}")
+        assert await heard(following) == [
+            DiscussionDeleted(f"dis_{number}") for number in range(MOST_WAITING)
+        ]
+
+
+async def test_whoever_falls_too_far_behind_starts_again_from_all_that_goes_on(
+    database: Database, discussions: Discussions
+) -> None:
+    changes = Changes(discussions)
+    known = await discuss(database)
+    async with aclosing(changes.follow(ANNA)) as following:
+        await heard(following)
+        run = await start(database, known)
+        for number in range(MOST_WAITING + 1):
+            changes.told(f"{ANNA} dis_{number}")
+        changes.told(f"{ANNA} {known.id}")
+        assert await heard(following) == [Activity((run,))]
+        changes.told(f"{ANNA} {known.id}")
+        assert await heard(following) == [DiscussionChanged(known, (run,))]
+
+
+async def test_where_changes_may_have_been_missed_all_start_again(
+    database: Database, discussions: Discussions
+) -> None:
+    changes = Changes(discussions)
+    async with aclosing(changes.follow(ANNA)) as anna, aclosing(changes.follow(BERT)) as bert:
+        await heard(anna)
+        await heard(bert)
+        run = await start(database, await discuss(database))
+        changes.told(f"{BERT} dis_gone")
+        changes.missed()
+        assert await heard(anna) == [Activity((run,))]
+        assert await heard(bert) == [Activity(())]
+
+
+async def test_while_nothing_changes_a_sign_of_life_is_sent(
+    discussions: Discussions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.0)
+    changes = Changes(discussions)
+    async with aclosing(changes.follow(ANNA)) as following:
+        await heard(following)
+        assert [await heard(following), await heard(following)] == [[], []]
+        changes.told(f"{ANNA} dis_gone")
+        assert await heard(following) == [DiscussionDeleted("dis_gone")]
+
+
+async def test_whoever_leaves_is_not_remembered(discussions: Discussions) -> None:
+    changes = Changes(discussions)
+    staying, leaving = changes.follow(ANNA), changes.follow(ANNA)
+    await heard(staying)
+    await heard(leaving)
+    await leaving.aclose()
+    changes.told(f"{ANNA} dis_gone")
+    assert await heard(staying) == [DiscussionDeleted("dis_gone")]
+    await staying.aclose()
+    assert changes._watchers == {}
+    changes.told(f"{ANNA} dis_gone")
+    changes.missed()
+    assert changes._watchers == {}
+
+
+async def test_whoever_is_cut_off_while_waiting_is_not_remembered(discussions: Discussions) -> None:
+    changes = Changes(discussions)
+    following = changes.follow(ANNA)
+    await heard(following)
+    waiting = asyncio.ensure_future(anext(following))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert changes._watchers == {}

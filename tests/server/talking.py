@@ -1,0 +1,94 @@
+"""The whole application on a database, with nobody who would answer: runs are taken in, and wait."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from httpx import ASGITransport, AsyncClient, Response
+
+from moot.cli.house import House
+from moot.cli.settings import Settings
+from moot.model.discussions import Message
+from moot.model.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
+from moot.model.ids import new_id
+from moot.providers.registry import Registry
+from moot.store.database import Database
+from moot.store.events import Ending, Entry
+from moot.store.sealer import Sealer
+
+SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
+NEW = {"message": "What is a moot?", "participants": ["scripted/echo", "scripted/steady"]}
+
+
+class Talking:
+    def __init__(self, house: House, client: AsyncClient, started: list[str]) -> None:
+        self.house = house
+        self.client = client
+        self.started = started
+
+    async def call(self, method: str, path: str, body: object = None, **headers: str) -> Response:
+        return await self.client.request(method, path, json=body, headers=headers)
+
+    async def ok(self, method: str, path: str, body: object = None, **headers: str) -> Any:
+        response = await self.call(method, path, body, **headers)
+        assert response.is_success, response.text
+        return response.json() if response.content else None
+
+    async def open(self, **more: Any) -> Any:
+        return await self.ok("POST", "/api/discussions", NEW | more)
+
+    async def answer(self, run: str, *words: str, status: RunStatus | None = "completed") -> None:
+        """Let Alpha say something in a run that nobody executes, and end it unless there is no status."""
+        claim = await self.house.runs.claim(run, self.house.worker)
+        assert claim is not None
+        events: list[Event] = [
+            RunStarted(participants=claim.plan.participants),
+            *(TextDelta(participant="alpha", stage="answer", round=0, text=word) for word in words),
+        ]
+        message = Message(
+            id=new_id("msg"),
+            discussion=claim.discussion,
+            run=run,
+            role="assistant",
+            content="".join(words),
+            participant="alpha",
+            name="Alpha",
+            stage="answer",
+            view="blind",
+            created_at=time.time(),
+        )
+        if status is not None:
+            events.append(RunEnded(status=status))
+        entry = Entry(
+            claim.run,
+            claim.epoch,
+            claim.tenant,
+            claim.discussion,
+            claim.seq + 1,
+            _numbered(events, claim.run, claim.seq + 1),
+            [message] if status is not None else [],
+            Ending(status, time.time()) if status is not None else None,
+        )
+        await self.house.events.write([entry])
+        self.house.feeds.publish(run, entry.first, entry.bodies)
+
+
+def _numbered(events: Sequence[Event], run: str, first: int) -> list[str]:
+    numbered = (msgspec.structs.replace(event, run=run, seq=seq) for seq, event in enumerate(events, first))
+    return [msgspec.json.encode(event).decode() for event in numbered]
+
+
+@asynccontextmanager
+async def talking(database: Database) -> AsyncIterator[Talking]:
+    started: list[str] = []
+    async with Registry({}, {}) as registry:
+        house = House(Settings(), database, registry, Sealer(SECRET))
+        house.hall._start = started.append
+        if database.is_postgres:
+            await house.workers.join()
+        app = await house.app(Settings(), loopback=True)
+        transport = ASGITransport(app=app, raise_app_exceptions=False)
+        async with AsyncClient(transport=transport, base_url="http://localhost") as client:
+            yield Talking(house, client, started)

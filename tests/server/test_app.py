@@ -1,0 +1,93 @@
+import inspect
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from httpx import ASGITransport, AsyncClient
+from litestar import Litestar
+from litestar.routes import HTTPRoute
+
+from moot.cli.house import House
+from moot.cli.settings import Settings
+from moot.providers.registry import Registry
+from moot.server.app import MAX_BODY, create_app
+from moot.server.limits import Limits
+from moot.store.rates import Rates
+from moot.store.sealer import Sealer
+from tests.databases import migrated
+from tests.server.talking import SECRET
+
+OPEN = {"/healthz", "/readyz", "/api/login", "/api/openapi.json", "/api/openapi.json/openapi.json"}
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[Litestar]:
+    """The application as it is where accounts are needed."""
+    async with migrated("sqlite", tmp_path) as database, Registry({}, {}) as registry:
+        house = House(Settings(), database, registry, Sealer(SECRET))
+        yield create_app(house.accounts, house.limits, None, house.parts())
+
+
+def called(app: Litestar) -> AsyncClient:
+    transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
+    return AsyncClient(transport=transport, base_url="http://moot.example")
+
+
+@pytest.fixture
+async def client(app: Litestar) -> AsyncIterator[AsyncClient]:
+    async with called(app) as client:
+        yield client
+
+
+def routes(app: Litestar) -> list[tuple[str, str, Any]]:
+    return [
+        (method, route.path_format, handler)
+        for route in app.routes
+        if isinstance(route, HTTPRoute)
+        for method, (handler, _) in route.route_handler_map.items()
+        if method != "OPTIONS"
+    ]
+
+
+async def test_nothing_is_answered_to_somebody_unknown_but_what_is_open(
+    app: Litestar, client: AsyncClient
+) -> None:
+    found = routes(app)
+    assert len(found) > 30
+    for method, path, _ in found:
+        reply = await client.request(method, path, json={})
+        if path in OPEN or path.startswith("/api/openapi.json/"):
+            assert reply.status_code in {200, 400, 404}, path
+        else:
+            assert (reply.status_code, reply.headers["WWW-Authenticate"]) == (401, "Bearer"), path
+            assert reply.headers["Content-Type"] == "application/problem+json"
+
+
+async def test_whatever_a_route_asks_for_is_marked_as_what_it_is(app: Litestar) -> None:
+    """What is not marked would be looked for in the query, and there anybody could put it."""
+    for method, path, handler in routes(app):
+        for name, parameter in inspect.signature(handler.fn).parameters.items():
+            plain = name in {"self", "request", "path"}
+            assert plain or hasattr(parameter.annotation, "__metadata__"), (method, path, name)
+
+
+async def test_a_body_may_be_as_large_as_the_limit_and_no_larger(client: AsyncClient) -> None:
+    body = b'{"name": "ada", "password": "' + b"x" * (MAX_BODY - 31) + b'"}'
+    json = {"Content-Type": "application/json"}
+    assert (await client.post("/api/login", content=body, headers=json)).status_code == 400
+    assert (await client.post("/api/login", content=body + b" ", headers=json)).status_code == 413
+
+
+async def test_the_description_is_there_for_everybody(client: AsyncClient) -> None:
+    reply = await client.get("/api/openapi.json")
+    assert (reply.status_code, reply.json()["info"]["title"]) == (200, "Moot")
+
+
+async def test_calls_are_counted_on_every_route(tmp_path: Path) -> None:
+    async with migrated("sqlite", tmp_path) as database, Registry({}, {}) as registry:
+        house = House(Settings(), database, registry, Sealer(SECRET))
+        app = create_app(house.accounts, Limits(Rates(database), standard=2), None, house.parts())
+        async with called(app) as client:
+            statuses = [(await client.get("/healthz")).status_code for _ in range(3)]
+    assert statuses == [200, 200, 429]

@@ -1,0 +1,77 @@
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from moot.model.errors import UsageError
+from moot.modes import CHOOSABLE
+from moot.server.bodies import Changes, GoOn, Mode, NewDiscussion, NewMessage, StopWish, said
+
+NEW = {"message": "What is a moot?", "participants": ["scripted/echo"]}
+
+
+def test_little_is_needed_to_open_a_discussion() -> None:
+    new = msgspec.convert(NEW, NewDiscussion)
+    assert (new.mode, new.rounds, new.title, new.persona, new.model) == ("single", 2, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("message", "x"),
+        ("message", "x" * 10_000),
+        ("title", "x" * 200),
+        ("rounds", 1),
+        ("rounds", 10),
+        ("participants", ["scripted/echo"] * 24),
+        ("participants", [{"model": "scripted/echo", "temperature": 0, "max_tokens": 1, "thinking": "low"}]),
+        ("language", "zh-Hant"),
+    ],
+)
+def test_what_is_just_right_fits(field: str, value: Any) -> None:
+    assert getattr(msgspec.convert(NEW | {field: value}, NewDiscussion), field)
+
+
+@pytest.mark.parametrize(
+    ("type_", "body"),
+    [
+        (NewDiscussion, NEW | {"message": "x" * 10_001}),
+        (NewDiscussion, NEW | {"participants": ["scripted/echo"] * 25}),
+        (NewDiscussion, NEW | {"participants": [{"model": "scripted/echo", "key": "sk-1"}]}),
+        (Changes, {"title": None}),
+        (Changes, {"mode": None}),
+        (Changes, {"participants": None}),
+        (Changes, {"summary": "mine"}),
+        (Changes, {"id": "dis_1"}),
+        (NewMessage, {"message": "x", "to": []}),
+        (NewMessage, {"message": "x", "role": "system"}),
+        (GoOn, {"turns": 51}),
+        (GoOn, {"turns": 0}),
+        (GoOn, {"turns": "2"}),
+        (StopWish, {"participant": ""}),
+    ],
+)
+def test_what_does_not_fit_is_refused(type_: Any, body: Any) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(body, type_)
+
+
+def test_a_change_tells_what_is_left_out_from_what_is_taken_away() -> None:
+    changes = msgspec.convert({"persona": None}, Changes)
+    assert (changes.persona, changes.project) == (None, UNSET)
+
+
+def test_every_mode_that_can_be_chosen_can_be_asked_for() -> None:
+    assert set(Mode.__args__) == set(CHOOSABLE)  # type: ignore[attr-defined]
+
+
+@given(st.text())
+def test_words_are_kept_as_they_are_unless_they_say_nothing(words: str) -> None:
+    if words.strip():
+        assert said(words) == words
+    else:
+        with pytest.raises(UsageError, match=r"^title: "):
+            said(words, "title")

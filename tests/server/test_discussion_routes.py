@@ -1,0 +1,187 @@
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from moot.store.database import Database
+from moot.store.schema import discussion, idempotency, message, run
+from tests.server.talking import NEW, Talking, talking
+
+
+@pytest.fixture
+async def table(database: Database) -> AsyncIterator[Talking]:
+    async with talking(database) as table:
+        yield table
+
+
+async def counted(table: Talking) -> tuple[int, ...]:
+    """How much of everything there is."""
+    async with table.house.database.read() as connection:
+        tables = (discussion, message, run, idempotency)
+        return tuple(
+            [(await connection.execute(select(func.count()).select_from(t))).scalar_one() for t in tables]
+        )
+
+
+async def test_opening_stores_everything_and_then_starts_the_run(table: Talking) -> None:
+    opened = await table.open(message="Was ist ein Moot?\nSag es kurz.", rounds=3)
+    assert table.started == [opened["run"]["id"]]
+    assert opened["discussion"]["title"] == "Was ist ein Moot?"
+    assert (opened["discussion"]["language"], opened["discussion"]["rounds"]) == ("de", 3)
+    assert [who["name"] for who in opened["discussion"]["participants"]] == ["Alpha", "Beta"]
+    assert (opened["message"]["number"], opened["run"]["status"]) == (1, "waiting")
+    assert await counted(table) == (1, 1, 1, 0)
+
+
+async def test_all_that_can_be_said_about_a_discussion_is_kept(table: Talking) -> None:
+    project = (await table.ok("POST", "/api/projects", {"name": "Tables"}))["id"]
+    persona = (await table.ok("POST", "/api/personas", {"name": "Ada", "system_prompt": "Be Ada."}))["id"]
+    wish = {
+        "title": "  On tables  ",
+        "mode": "consensus",
+        "rounds": 4,
+        "persona": persona,
+        "project": project,
+        "language": "fr",
+        "model": "scripted/steady",
+        "participants": [
+            {"model": "scripted/echo", "persona": persona},
+            {"model": "scripted/echo", "persona": persona},
+            {"model": "scripted/echo", "name": "Carpenter", "temperature": 0.5, "max_tokens": 9},
+        ],
+    }
+    kept = (await table.open(**wish))["discussion"]
+    assert [who["name"] for who in kept["participants"]] == ["Ada", "Ada 2", "Carpenter"]
+    assert kept["participants"][2]["temperature"] == 0.5
+    for field in ("mode", "rounds", "persona", "project", "language", "model"):
+        assert kept[field] == wish[field]
+    assert kept["title"] == "On tables"
+    read = await table.ok("GET", f"/api/discussions/{kept['id']}")
+    assert read["discussion"] == kept
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"persona": "nobody"},
+        {"project": "nothing"},
+        {"model": "nobody/x"},
+        {"language": "xx"},
+        {"message": "   "},
+        {"title": "   "},
+        {"participants": ["nobody/x"]},
+        {"participants": [{"model": "scripted/echo", "persona": "nobody"}]},
+    ],
+    ids=str,
+)
+async def test_what_is_refused_leaves_nothing_behind(table: Talking, wrong: dict[str, Any]) -> None:
+    refused = await table.call("POST", "/api/discussions", NEW | wrong, **{"Idempotency-Key": "once"})
+    assert refused.status_code in {400, 404}
+    assert await counted(table) == (0, 0, 0, 0)
+    assert table.started == []
+    opened = await table.call("POST", "/api/discussions", NEW, **{"Idempotency-Key": "once"})
+    assert opened.status_code == 201, "the key is still free"
+
+
+async def test_a_change_that_is_refused_changes_nothing(table: Talking) -> None:
+    before = (await table.open())["discussion"]
+    path = f"/api/discussions/{before['id']}"
+    for wrong in (
+        {"persona": "nobody"},
+        {"participants": ["nobody/x"]},
+        {"model": "nobody/x"},
+        {"title": " "},
+    ):
+        refused = await table.call("PATCH", path, {"title": "New", "rounds": 5} | wrong)
+        assert refused.status_code in {400, 404}
+    assert (await table.ok("GET", path))["discussion"] == before
+
+
+async def test_what_can_be_taken_away_is_taken_away_by_null(table: Talking) -> None:
+    opened = await table.open(model="scripted/steady")
+    changed = await table.ok("PATCH", f"/api/discussions/{opened['discussion']['id']}", {"model": None})
+    assert changed["model"] is None
+    assert changed["updated_at"] > opened["discussion"]["updated_at"]
+
+
+async def test_a_message_starts_a_run_and_wishes_the_end_of_the_one_before(table: Talking) -> None:
+    opened = await table.open()
+    id, first = opened["discussion"]["id"], opened["run"]["id"]
+    said = await table.ok("POST", f"/api/discussions/{id}/messages", {"message": "And now?"})
+    assert (said["run"]["message"], said["message"]["run"]) == (said["message"]["id"], said["run"]["id"])
+    assert table.started == [first, said["run"]["id"]]
+    assert (await table.house.runs.wishes(first)).stop == "follow_up_interrupt"
+    assert (await table.house.runs.wishes(said["run"]["id"])).stop is None
+
+
+async def test_a_discussion_that_was_put_away_comes_back_when_somebody_speaks(table: Talking) -> None:
+    id = (await table.open())["discussion"]["id"]
+    assert (await table.ok("POST", f"/api/discussions/{id}/archive"))["status"] == "archived"
+    await table.ok("POST", f"/api/discussions/{id}/messages", {"message": "One more thing."})
+    assert (await table.ok("GET", f"/api/discussions/{id}"))["discussion"]["status"] == "active"
+
+
+async def test_a_key_is_for_one_request_of_one_tenant(table: Talking) -> None:
+    key = {"Idempotency-Key": "once"}
+    first = await table.ok("POST", "/api/discussions", NEW, **key)
+    assert await table.ok("POST", "/api/discussions", NEW, **key) == first
+    path = f"/api/discussions/{first['discussion']['id']}/messages"
+    assert (await table.call("POST", path, {"message": "And now?"}, **key)).status_code == 409
+    assert await counted(table) == (1, 1, 1, 1)
+    assert table.started == [first["run"]["id"]], "it was started once"
+
+
+async def test_of_many_at_once_with_one_key_one_is_done(table: Talking) -> None:
+    key = {"Idempotency-Key": "once"}
+    replies = await asyncio.gather(*(table.ok("POST", "/api/discussions", NEW, **key) for _ in range(5)))
+    assert all(reply == replies[0] for reply in replies)
+    assert await counted(table) == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201], ids=["empty", "long"])
+async def test_a_key_has_a_length(table: Talking, key: str) -> None:
+    refused = await table.call("POST", "/api/discussions", NEW, **{"Idempotency-Key": key})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "idempotency-key")
+
+
+async def test_nothing_is_deleted_under_a_table_that_speaks(table: Talking) -> None:
+    opened = await table.open()
+    path = f"/api/discussions/{opened['discussion']['id']}"
+    assert (await table.call("DELETE", path)).status_code == 409
+    await table.answer(opened["run"]["id"], "A ", "meeting.")
+    assert (await table.call("DELETE", path)).status_code == 204
+    assert (await table.call("GET", path)).status_code == 404
+    assert await counted(table) == (0, 0, 0, 0)
+
+
+async def test_a_turn_s_prompt_is_what_its_participant_could_see(table: Talking) -> None:
+    opened = await table.open(participants=["scripted/echo"], message="What is a moot?")
+    id = opened["discussion"]["id"]
+    await table.answer(opened["run"]["id"], "A meeting.")
+    answer = (await table.ok("GET", f"/api/discussions/{id}"))["messages"][-1]
+    shown = await table.ok("GET", f"/api/discussions/{id}/turns/{answer['id']}/prompt")
+    assert (shown["model"], shown["temperature"]) == ("scripted/echo", None)
+    assert "English" in shown["system"]
+    other = await table.open()
+    wrong = f"/api/discussions/{other['discussion']['id']}/turns/{answer['id']}/prompt"
+    assert (await table.call("GET", wrong)).status_code == 404, "it is a turn of another discussion"
+
+
+async def test_a_server_that_is_about_to_end_takes_in_nothing(table: Talking) -> None:
+    opened = await table.open()
+    table.house.hall.leave()
+    id = opened["discussion"]["id"]
+    for path, body in (("", NEW), (f"/{id}/messages", {"message": "Hello?"})):
+        refused = await table.call("POST", f"/api/discussions{path}", body)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
+    assert await counted(table) == (1, 1, 1, 0)
+
+
+async def test_going_on_twice_with_one_key_is_going_on_once(table: Talking) -> None:
+    opened = await table.open()
+    await table.answer(opened["run"]["id"], "A meeting.")
+    path, key = f"/api/discussions/{opened['discussion']['id']}/continue", {"Idempotency-Key": "once"}
+    first = await table.ok("POST", path, {"turns": 2}, **key)
+    assert (await table.call("POST", path, {"turns": 2}, **key)).json() == first

@@ -1,0 +1,91 @@
+"""How the description is made; that it is true is shown in tests/test_openapi.py."""
+
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+from litestar import Litestar, Response, get, post
+from litestar.params import FromPath, JSONBody
+from litestar.testing import TestClient
+from msgspec import Meta, Struct
+
+from moot.server import openapi
+from moot.server.auth import OPEN_TO_ALL
+
+
+class Chair(Struct, forbid_unknown_fields=True):
+    legs: Annotated[int, Meta(ge=0, le=8)]
+    colour: str | None = None
+
+
+@get("/chairs/{id:str}", tags=["chairs"])
+async def read(id: FromPath[str]) -> Chair:
+    """Tell how a chair looks."""
+    return Chair(4)
+
+
+@post("/chairs", tags=["chairs"], opt=OPEN_TO_ALL)
+async def make(data: JSONBody[Chair]) -> Response[Chair]:
+    return Response(data)
+
+
+@post("/chairs/{id:str}/sit", tags=["chairs"], status_code=204)
+async def sit(id: FromPath[str], data: JSONBody[Chair | None] = None) -> Response[None]:
+    return Response(None)
+
+
+@get("/chairs/{id:str}/sound", tags=["chairs"], media_type="text/plain")
+async def sound(id: FromPath[str]) -> Response[str]:
+    return Response("creak")
+
+
+@pytest.fixture(scope="module")
+def description() -> Any:
+    with TestClient(Litestar([read, make, sit, sound], openapi_config=openapi.config())) as client:
+        first, again = client.get("/api/openapi.json"), client.get("/api/openapi.json")
+    assert first.content == again.content
+    assert first.headers["Content-Type"] == "application/json"
+    return first.json()
+
+
+def test_shapes_are_those_that_are_checked(description: Any) -> None:
+    assert (
+        description["components"]["schemas"]["Chair"] == msgspec.json.schema_components([Chair])[1]["Chair"]
+    )
+    made = description["paths"]["/chairs"]["post"]
+    chair = {"application/json": {"schema": {"$ref": "#/components/schemas/Chair"}}}
+    assert made["requestBody"] == {"required": True, "content": chair}
+    assert made["responses"]["201"]["content"] == chair
+    assert description["paths"]["/chairs/{id}"]["get"]["responses"]["200"]["content"] == chair
+
+
+def test_a_body_that_may_be_left_out_is_said_to_be_so(description: Any) -> None:
+    sitting = description["paths"]["/chairs/{id}/sit"]["post"]
+    assert sitting["requestBody"]["required"] is False
+    assert "content" not in sitting["responses"]["204"]
+
+
+def test_text_is_text(description: Any) -> None:
+    told = description["paths"]["/chairs/{id}/sound"]["get"]["responses"]["200"]["content"]
+    assert list(told) == ["text/plain"]
+
+
+def test_operations_have_names_and_the_words_of_their_handlers(description: Any) -> None:
+    reading = description["paths"]["/chairs/{id}"]["get"]
+    assert (reading["operationId"], reading["description"]) == ("chairs_read", "Tell how a chair looks.")
+
+
+def test_what_may_go_wrong_is_what_may_go_wrong_there(description: Any) -> None:
+    paths = description["paths"]
+    assert {"400", "401", "404"} <= paths["/chairs/{id}"]["get"]["responses"].keys()
+    assert not {"409", "413", "415"} & paths["/chairs/{id}"]["get"]["responses"].keys()
+    assert {"404", "409", "413", "415"} <= paths["/chairs"]["post"]["responses"].keys()
+    problem = paths["/chairs"]["post"]["responses"]["400"]
+    assert problem["content"] == {
+        "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+    }
+
+
+def test_what_is_open_needs_no_credentials(description: Any) -> None:
+    assert description["paths"]["/chairs"]["post"]["security"] == []
+    assert "security" not in description["paths"]["/chairs/{id}"]["get"]

@@ -1,0 +1,261 @@
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from moot.cli.gate import Gate
+from moot.model.accounts import Caller
+from moot.model.errors import StoreUnavailable
+from moot.server import sse
+from moot.server.revocations import Revocations
+from moot.server.sse import A_WRITE, HEARTBEAT, Frames, Readers
+from moot.store.accounts import Accounts
+from tests.databases import migrated
+
+LOCAL = Caller(account="local", tenant="local", name="local", kind="local")
+
+
+class Visitor:
+    """The other end of a stream, in ASGI's words: what it was sent, and when it leaves."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.came: list[bytes] = []
+        self.is_over = False
+        self.leaves = asyncio.Event()
+        self.something = asyncio.Event()
+
+    async def send(self, message: Any) -> None:
+        assert not self.is_over
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self.is_over = not message["more_body"]
+            self.came += [message["body"]] if message["body"] else []
+        self.something.set()
+
+    async def receive(self) -> Any:
+        await self.leaves.wait()
+        return {"type": "http.disconnect"}
+
+    async def has(self, words: bytes) -> None:
+        """Wait until some words came."""
+        while words not in b"".join(self.came):
+            self.something.clear()
+            await self.something.wait()
+
+
+@pytest.fixture
+async def accounts(tmp_path: Path) -> AsyncIterator[Accounts]:
+    async with migrated("sqlite", tmp_path) as database:
+        yield Accounts(database)
+
+
+@pytest.fixture
+def readers(accounts: Accounts) -> Readers:
+    return Readers(Revocations(accounts))
+
+
+def opened(
+    readers: Readers, frames: Frames, visitor: Visitor, caller: Caller = LOCAL, opening: bytes = b""
+) -> "asyncio.Task[None]":
+    respond = readers.stream(frames, caller, opening).to_asgi_response()
+    return asyncio.create_task(respond({"type": "http"}, visitor.receive, visitor.send))
+
+
+async def frames(*batches: list[bytes]) -> Frames:
+    for batch in batches:
+        yield batch
+
+
+async def endless(closed: Callable[[], object] = bool) -> Frames:
+    """Say one thing, then wait for ever; tell when nobody listens any more."""
+    try:
+        yield [b"first\n\n"]
+        await asyncio.Event().wait()
+    finally:
+        closed()
+
+
+async def test_frames_are_sent_as_they_come_and_the_stream_ends_with_them(readers: Readers) -> None:
+    visitor = Visitor()
+    await opened(readers, frames([b"1\n\n", b"2\n\n"], [], [b"3\n\n"]), visitor)
+    assert visitor.status == 200
+    assert visitor.came == [HEARTBEAT, b"1\n\n2\n\n", b"3\n\n"]
+    assert visitor.is_over
+    assert len(readers) == 0
+
+
+async def test_a_stream_may_open_with_words_of_its_own(readers: Readers) -> None:
+    visitor = Visitor()
+    await opened(readers, frames([b"1\n\n"]), visitor, opening=b"event: resync\n\n")
+    assert visitor.came == [b"event: resync\n\n", b"1\n\n"]
+
+
+async def test_where_nothing_comes_for_long_a_heartbeat_does(
+    readers: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
+    visitor = Visitor()
+    await opened(readers, frames([], [b"1\n\n"], []), visitor)
+    assert visitor.came == [HEARTBEAT, HEARTBEAT, b"1\n\n", HEARTBEAT]
+
+
+async def test_much_at_once_is_sent_in_pieces(readers: Readers) -> None:
+    visitor = Visitor()
+    many = [bytes([65 + place % 26]) * (A_WRITE // 4) for place in range(10)]
+    await opened(readers, frames(many), visitor)
+    assert b"".join(visitor.came[1:]) == b"".join(many)
+    assert [len(piece) for piece in visitor.came[1:]] == [A_WRITE, A_WRITE, A_WRITE // 2]
+
+
+async def test_when_a_reader_leaves_nothing_is_kept_for_it(readers: Readers) -> None:
+    visitor, closed = Visitor(), asyncio.Event()
+    stream = opened(readers, endless(closed.set), visitor)
+    await visitor.has(b"first")
+    assert len(readers) == 1
+    visitor.leaves.set()
+    await stream
+    assert closed.is_set()
+    assert len(readers) == 0
+    assert not visitor.is_over, "there is nobody to say goodbye to"
+
+
+async def test_all_streams_can_be_ended_in_good_form(readers: Readers) -> None:
+    visitors = [Visitor(), Visitor()]
+    streams = [opened(readers, endless(), visitor) for visitor in visitors]
+    for visitor in visitors:
+        await visitor.has(b"first")
+    readers.end_all()
+    await asyncio.gather(*streams)
+    assert all(visitor.is_over for visitor in visitors)
+
+
+async def test_a_stream_ends_when_its_credential_goes(accounts: Accounts) -> None:
+    account = await accounts.add("ada", "correct horse")
+    owner = Caller(account=account.id, tenant=account.tenant, name="ada", kind="local")
+    secret, token = await accounts.make_token(owner, "a reader")
+    caller = await accounts.caller_of_token(secret)
+    assert caller is not None
+    revocations = Revocations(accounts)
+    visitor = Visitor()
+    stream = opened(Readers(revocations), endless(), visitor, caller)
+    await visitor.has(b"first")
+    await revocations.check()
+    assert not stream.done()
+    await accounts.drop_token(account.id, token.id)
+    await revocations.check()
+    await stream
+    assert visitor.is_over
+
+
+async def broken(error: Exception) -> Frames:
+    yield [b"first\n\n"]
+    raise error
+
+
+async def test_a_mistake_ends_a_stream_and_is_logged(
+    readers: Readers, caplog: pytest.LogCaptureFixture
+) -> None:
+    visitor = Visitor()
+    await opened(readers, broken(RuntimeError("what was that?")), visitor)
+    assert visitor.is_over
+    (told,) = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
+    assert told == "what was that?"
+
+
+async def test_a_database_that_is_away_ends_a_stream_which_may_come_back(
+    readers: Readers, caplog: pytest.LogCaptureFixture
+) -> None:
+    visitor = Visitor()
+    await opened(readers, broken(StoreUnavailable("away")), visitor)
+    assert visitor.is_over
+    assert caplog.records == []
+
+
+@asynccontextmanager
+async def listening(app: Any) -> AsyncIterator[tuple[uvicorn.Server, int]]:
+    """Serve an app with uvicorn, as `moot serve` does."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        gate = Gate()
+        gate.open(app)
+        server = uvicorn.Server(uvicorn.Config(gate, lifespan="off", log_config=None, access_log=False))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield server, listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            await serving
+
+
+MUCH = [b"data: " + b"x" * 10_000 + b"\n\n"] * 100
+
+
+async def flood() -> Frames:
+    while True:
+        yield MUCH
+
+
+def not_reading(port: int) -> socket.socket:
+    """Ask for a stream and never read it."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.connect(("127.0.0.1", port))
+    sock.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+    sock.setblocking(False)
+    return sock
+
+
+async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
+    accounts: Accounts, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    readers = Readers(Revocations(accounts), stuck_seconds=0.5)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await readers.stream(flood(), LOCAL).to_asgi_response()(scope, receive, send)
+
+    looking = asyncio.create_task(readers.end_stuck_ones())
+    async with listening(app) as (server, port):
+        stuck = [not_reading(port) for _ in range(5)]
+        while len(readers) < len(stuck):
+            await asyncio.sleep(0.01)
+        waiting = 0
+        while len(readers):
+            for connection in server.server_state.connections:
+                waiting = max(waiting, connection.transport.get_write_buffer_size())
+            await asyncio.sleep(0.01)
+        assert 0 < waiting < 4 * A_WRITE, "what they were never going to read was not kept"
+        while server.server_state.connections:
+            await asyncio.sleep(0.01)
+        for sock in stuck:
+            sock.close()
+    looking.cancel()
+    assert caplog.records == []
+
+
+async def test_a_slow_reader_that_reads_is_not_cut_off(accounts: Accounts) -> None:
+    readers = Readers(Revocations(accounts), stuck_seconds=0.5)
+    sent = 8 * 1024 * 1024
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        batches = frames(*([b"x" * 1024] * 1024 for _ in range(8)))
+        await readers.stream(batches, LOCAL).to_asgi_response()(scope, receive, send)
+
+    looking = asyncio.create_task(readers.end_stuck_ones())
+    async with listening(app) as (_, port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 * 1024)
+        writer.write(b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+        received = 0
+        while piece := await reader.read(512 * 1024):
+            received += len(piece)
+            await asyncio.sleep(0.01)
+        assert received > sent
+        writer.close()
+    looking.cancel()

@@ -1,0 +1,92 @@
+"""Runs that are stored and claimed, for tests of their log and of who may write it."""
+
+import time
+
+from sqlalchemy import insert
+
+from moot.model.discussions import Discussion, Message, Run
+from moot.model.ids import new_id
+from moot.model.plans import Plan
+from moot.store.database import Database
+from moot.store.discussions import add_message
+from moot.store.runs import Claim, Runs, add_run
+from moot.store.schema import worker
+from tests.store.people import ANNA, discuss, settle
+
+WORKER = "worker-1"
+OTHER = "worker-2"
+
+
+async def employ(database: Database, *ids: str) -> None:
+    """Let workers have joined."""
+    async with database.write() as connection:
+        for id in ids:
+            await connection.execute(insert(worker).values(id=id, beats=0, created_at=0.0))
+
+
+async def start(
+    database: Database,
+    discussion: Discussion,
+    *,
+    owner: str = ANNA,
+    of: str = WORKER,
+    words: str | None = None,
+) -> Run:
+    """Store a run, and the message that it answers if there are words."""
+    plan = Plan(mode=discussion.mode, participants=discussion.participants)
+    asked = new_id("msg") if words else None
+    new = Run(
+        id=new_id("run"),
+        discussion=discussion.id,
+        message=asked,
+        mode=discussion.mode,
+        status="waiting",
+        created_at=time.time(),
+    )
+    async with database.write() as connection:
+        await add_run(connection, owner, new, plan, of)
+        if asked:
+            said = Message(
+                id=asked,
+                discussion=discussion.id,
+                run=new.id,
+                role="user",
+                content=words or "",
+                created_at=1.0,
+            )
+            await add_message(connection, owner, said)
+    return new
+
+
+async def claimed(database: Database, discussion: Discussion, *, owner: str = ANNA) -> Claim:
+    """Store a run, and claim it."""
+    return await claim(database, (await start(database, discussion, owner=owner)).id)
+
+
+async def claim(database: Database, run: str, by: str = WORKER) -> Claim:
+    found = await Runs(database).claim(run, by)
+    assert found is not None
+    return found
+
+
+async def first_run(database: Database) -> Claim:
+    """Settle a database, and claim the first run in it."""
+    await settle(database)
+    await employ(database, WORKER, OTHER)
+    return await claimed(database, await discuss(database))
+
+
+def answer(claim: Claim, words: str = "Round.", *, participant: str = "alpha", round: int = 0) -> Message:
+    """What a participant said in a run."""
+    return Message(
+        id=new_id("msg"),
+        discussion=claim.discussion,
+        run=claim.run,
+        role="assistant",
+        content=words,
+        participant=participant,
+        name=participant.title(),
+        stage="answer",
+        round=round,
+        created_at=2.0,
+    )

@@ -1,0 +1,77 @@
+import msgspec
+import pytest
+from sqlalchemy import insert, select
+from sqlalchemy.exc import IntegrityError
+
+from moot.model.chunks import Usage
+from moot.model.discussions import Discussion, Message, Run
+from moot.model.participants import Participant
+from moot.model.plans import Plan
+from moot.store.database import Database
+from moot.store.discussions import add_message
+from moot.store.schema import Json, discussion, message, metadata, run, run_event
+from tests.store.people import ANNA, settle
+from tests.store.running import answer, first_run
+
+
+def test_every_row_that_a_person_makes_belongs_to_a_tenant() -> None:
+    through = {"session", "token", "run_event", "insight_vector"}  # by their accounts, runs and insights
+    nobodys = {"tenant", "rate", "worker", "installation"}
+    owned = {table.name for table in metadata.tables.values() if "tenant" in table.c}
+    assert owned | through | nobodys == set(metadata.tables)
+    assert not owned & (through | nobodys)
+
+
+def test_names_are_the_same_in_python_and_in_sql() -> None:
+    for struct, table in ((Discussion, discussion), (Message, message), (Run, run)):
+        assert set(struct.__struct_fields__) <= set(table.c.keys()), table.name
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (tuple[str, ...], ("alpha", "ünï\u2028\x00")),
+        (tuple[Participant, ...], (Participant("a", "A", "m/x", temperature=0.1),)),
+        (Usage, Usage(1, 2, estimated=True)),
+        (Plan, Plan(mode="single", participants=(), personas={"a": "Be kind."}, to=("a",))),
+    ],
+    ids=str,
+)
+def test_a_value_comes_back_as_it_was(type_: object, value: object) -> None:
+    column = Json(type_)
+    text = column.process_bind_param(value, None)  # type: ignore[arg-type]
+    assert column.process_result_value(text, None) == value  # type: ignore[arg-type]
+    assert isinstance(text, str)
+    assert "\0" not in text  # which Postgres would not keep
+
+
+def test_nothing_stays_nothing_and_what_does_not_fit_is_refused() -> None:
+    column = Json(Usage)
+    assert column.process_bind_param(None, None) is None  # type: ignore[arg-type]
+    assert column.process_result_value(None, None) is None  # type: ignore[arg-type]
+    with pytest.raises(msgspec.ValidationError):
+        column.process_result_value('{"type":"usage","input":"many"}', None)  # type: ignore[arg-type]
+
+
+async def test_what_nothing_stands_behind_is_refused(database: Database) -> None:
+    await settle(database)
+    with pytest.raises(IntegrityError):
+        async with database.write() as connection:
+            await connection.execute(insert(run_event).values(run="run_none", seq=1, body="{}"))
+
+
+async def test_a_turn_is_kept_once_in_a_run(database: Database) -> None:
+    claim = await first_run(database)
+    async with database.write() as connection:
+        await add_message(connection, ANNA, answer(claim))
+    with pytest.raises(IntegrityError):
+        async with database.write() as connection:
+            await add_message(connection, ANNA, answer(claim, "Again."))
+
+
+async def test_times_keep_their_fractions(database: Database) -> None:
+    await first_run(database)
+    at = 1_700_000_000.123_456_7
+    async with database.write() as connection:
+        await connection.execute(run.update().values(created_at=at))
+        assert (await connection.execute(select(run.c.created_at))).scalar_one() == at

@@ -1,0 +1,176 @@
+"""Keys, tokens and passwords are found nowhere: not in an answer, an event, a log, or what is stored."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import asyncpg
+import pytest
+
+from moot.lab.server import Lab
+from moot.lab.server import serving as lab_serving
+from moot.providers.scripts import BUILT_IN, Scripts
+from moot.store.accounts import Accounts
+from moot.store.database import Database
+from moot.store.migration import migrate
+from tests.databases import KINDS, Kind, database_url
+from tests.serving import MootServer, Reply
+
+SERVER_KEY = "sk-canary-server-5f0c7b1e9d"
+STORED_KEY = "sk-canary-stored-8a4d2f6c3b"
+PASSWORD = "canary password 71c9e0"
+
+APIS = {
+    "lab_openai": ("openai", "/v1"),
+    "lab_anthropic": ("anthropic", "/v1"),
+    "lab_google": ("google", "/v1beta"),
+}
+SCRIPTS = [
+    "echo",
+    "unauthorized",
+    "forbidden",
+    "error_event",
+    "error_body",
+    "html",
+    "broken_json",
+    "reset",
+    "huge_line",
+    "content_filter",
+]
+
+
+class Listening(MootServer):
+    """A server whose every answer is kept."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.replies: list[bytes] = []
+
+    async def call(self, method: str, path: str, body: object = None, headers: Any = None) -> Reply:
+        reply = await super().call(method, path, body, headers)
+        self.replies.append(f"{dict(reply.headers)} {reply.text}".encode())
+        return reply
+
+
+@asynccontextmanager
+async def listening(folder: Path, url: str, lab_url: str) -> AsyncIterator[Listening]:
+    providers = "".join(
+        f'[providers.{name}]\napi = "{api}"\nbase_url = "{lab_url}{path}"\nkey_env = "LAB_KEY"\n'
+        for name, (api, path) in APIS.items()
+    )
+    server = Listening(
+        folder, url, settings=providers, MOOT_AUTH="accounts", LAB_KEY=SERVER_KEY, OPENAI_API_KEY=SERVER_KEY
+    )
+    try:
+        await server.start()
+        yield server
+    finally:
+        await server.close()
+
+
+async def logged_in(server: MootServer, name: str) -> dict[str, str]:
+    login = await server.post("/api/login", {"name": name, "password": PASSWORD})
+    assert login.status == 200
+    return {"Cookie": login.headers["Set-Cookie"].partition(";")[0]}
+
+
+async def everything_is_asked(server: MootServer, who: dict[str, str]) -> None:
+    """Go through what succeeds and what fails, and read all of it again."""
+    await asyncio.gather(*(a_provider_is_asked(server, provider, who) for provider in APIS))
+    for path in ("/api/providers", "/api/me", "/api/tokens", "/metrics", "/api/discussions"):
+        assert (await server.get(path, who)).status == 200
+
+
+async def a_provider_is_asked(server: MootServer, provider: str, who: dict[str, str]) -> None:
+    models = [f"{provider}/{script}" for script in SCRIPTS]
+    body = {"message": "What is a moot?", "participants": models, "mode": "parallel"}
+    opened = (await server.post("/api/discussions", body, who)).body
+    events = await server.get(f"/api/runs/{opened['run']['id']}/events", who)
+    assert events.text.count('"turn_ended"') == len(models)
+    path = f"/api/discussions/{opened['discussion']['id']}"
+    for message in (await server.get(path, who)).body["messages"][1:]:
+        assert (await server.get(f"{path}/turns/{message['id']}/prompt", who)).status == 200
+    for script in ("unauthorized", "echo"):
+        exported = await server.post(f"{path}/export", {"model": f"{provider}/{script}"}, who)
+        assert exported.status == 502
+
+
+async def bad_keys_are_offered(server: MootServer, who: dict[str, str]) -> None:
+    for provider, body in (
+        ("nobody", {"key": STORED_KEY}),
+        ("scripted", {"key": STORED_KEY}),
+        ("openai", {"key": STORED_KEY + " "}),
+        ("openai", {"key": STORED_KEY * 50}),
+        ("openai", {"key": [STORED_KEY]}),
+        ("openai", {"key": STORED_KEY, "more": STORED_KEY}),
+        ("openai", [STORED_KEY]),
+        ("openai", f'{{"key": "{STORED_KEY}'.encode()),
+    ):
+        assert (await server.call("PUT", f"/api/keys/{provider}", body, who)).status == 400
+    for wrong in ({"name": "ada", "password": PASSWORD + "x"}, {"name": PASSWORD}, {"password": [PASSWORD]}):
+        assert (await server.post("/api/login", wrong)).status in {400, 401}
+
+
+async def stored(kind: Kind, url: str) -> list[bytes]:
+    """All bytes that are kept: the files of SQLite, or every row of every table in Postgres."""
+    if kind == "sqlite":
+        folder = Path(url.removeprefix("sqlite:///")).parent
+        return [file.read_bytes() for file in folder.glob("*.db*")]
+    connection = await asyncpg.connect(url)
+    try:
+        tables = await connection.fetch(
+            "SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) AS name"
+            " FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+        )
+        return [
+            str(tuple(row)).encode()
+            for table in tables
+            for row in await connection.fetch(f"SELECT * FROM {table['name']}")  # noqa: S608 - our own
+        ]
+    finally:
+        await connection.close()
+
+
+def faces(canary: str) -> Iterable[bytes]:
+    """The forms in which a secret may have slipped out."""
+    plain = canary.encode()
+    yield from (plain, quote(canary).encode(), plain.hex().encode(), base64.b64encode(plain).rstrip(b"="))
+    yield plain[-10:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_secret_is_found_anywhere(kind: Kind, tmp_path: Path) -> None:
+    lab = Lab(Scripts(BUILT_IN))
+    async with (
+        lab_serving(lab) as lab_url,
+        database_url(kind, tmp_path) as url,
+        Database(url) as database,
+    ):
+        await migrate(database)
+        for name in ("ada", "bob"):
+            await Accounts(database).add(name, PASSWORD)
+        async with listening(tmp_path, url, lab_url) as server:
+            ada, bob = await logged_in(server, "ada"), await logged_in(server, "bob")
+            for provider in APIS:
+                kept = await server.call("PUT", f"/api/keys/{provider}", {"key": STORED_KEY}, ada)
+                assert kept.status == 204
+            token = (await server.post("/api/tokens", {"name": "A token"}, ada)).body["secret"]
+            server.replies.clear()  # a session and a token are shown once
+            await asyncio.gather(
+                everything_is_asked(server, {"Authorization": f"Bearer {token}"}),
+                everything_is_asked(server, bob),
+            )
+            await bad_keys_are_offered(server, ada)
+            assert {call.key for call in lab.calls} == {SERVER_KEY, STORED_KEY}, "they were really used"
+            kept_bytes = await stored(kind, url)
+            assert await server.end() == 0
+            places = [*server.replies, *kept_bytes, server.logged().encode()]
+        sessions = [who["Cookie"].partition("=")[2] for who in (ada, bob)]
+        assert b"What is a moot?" in b"".join(kept_bytes)
+        for canary in (SERVER_KEY, STORED_KEY, PASSWORD, token, *sessions):
+            for face in faces(canary):
+                assert [place[max(0, place.find(face) - 80) :] for place in places if face in place] == []

@@ -1,0 +1,343 @@
+"""What is somebody else's is not there: every route, with another tenant's ids wherever an id can be given."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from msgspec import Struct
+from sqlalchemy import select
+
+from moot.model.accounts import Caller
+from moot.store.accounts import Accounts
+from moot.store.database import Database
+from moot.store.migration import migrate
+from moot.store.schema import metadata
+from tests.databases import KINDS, database_url
+from tests.serving import MootServer, Reply, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PASSWORD = "correct horse battery"
+SECRET = "xylophone"  # a word that only Ada uses
+READER = f"""\
+[reader]
+answer = '{{"summary": "{SECRET}", "usefulness": 1, "insights": [{{"title": "{SECRET}", "detail": "{SECRET}", "category": "x", "kind": "decision", "messages": []}}]}}'
+"""
+RESTLESS = {"rate", "session", "worker", "persona_use"}  # tables that change by themselves
+
+# A body that would be right for every operation that takes one and has an id in its path.
+BODIES: dict[str, Any] = {
+    "discussions_change": {"title": "Mine now"},
+    "discussions_say": {"message": "Do you hear me?"},
+    "discussions_go_on": {"turns": 2},
+    "runs_stop": {},
+    "personas_change": {"name": "Mine now"},
+    "projects_change": {"name": "Mine now"},
+    "projects_write": {"title": "Mine now"},
+    "projects_rewrite": {"title": "Mine now"},
+    "knowledge_export": {"model": "scripted/reader"},
+    "knowledge_consolidate": {"model": "scripted/reader"},
+}
+OPENING = {"message": "Whose is it?", "participants": ["scripted/echo"]}
+NOT_TENANTS = {"/api/keys/{provider}"}  # providers have the same names for everybody
+
+Headers = dict[str, str]
+
+
+class Stage(Struct):
+    """A server, what Ada has on it, and who Bob is, in each way in which he can say so."""
+
+    server: MootServer
+    database: Database
+    ada: Headers
+    bob: dict[str, Headers]
+    ids: dict[str, dict[str, str]]
+    operations: list[tuple[str, str, Any]]
+    components: Any
+
+    async def opened(self, who: Headers, **headers: str) -> Any:
+        """Let somebody open a discussion, and wait until it was answered."""
+        reply = await self.server.post("/api/discussions", OPENING, who | headers)
+        assert reply.status == 201, reply.text
+        async for _ in self.server.events(f"/api/runs/{reply.body['run']['id']}/events", who):
+            pass
+        return reply.body
+
+    async def state(self) -> dict[str, list[Any]]:
+        """Everything that is stored."""
+        async with self.database.read() as connection:
+            return {
+                table.name: sorted(map(repr, (await connection.execute(select(table))).all()))
+                for table in metadata.sorted_tables
+                if table.name not in RESTLESS
+            }
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+async def stage(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Stage]:
+    folder = tmp_path_factory.mktemp("tenancy")
+    (folder / "reader.toml").write_text(READER, "utf-8")
+    scripted = '[providers.scripted]\nscript = "reader.toml"\n'
+    async with database_url(request.param, folder) as url, Database(url) as database:
+        await migrate(database)
+        ada, bob = [await _with_token(Accounts(database), name) for name in ("ada", "bob")]
+        async with serving(folder, url, settings=scripted, MOOT_AUTH="accounts") as server:
+            login = await server.post("/api/login", {"name": "bob", "password": PASSWORD})
+            session = {"Cookie": login.headers["Set-Cookie"].partition(";")[0]}
+            description = (await server.get("/api/openapi.json")).body
+            yield Stage(
+                server,
+                database,
+                ada,
+                {"token": bob, "session": session},
+                await _settled(server, ada),
+                list(_operations(description)),
+                description["components"]["schemas"],
+            )
+
+
+async def _with_token(accounts: Accounts, name: str) -> Headers:
+    added = await accounts.add(name, PASSWORD)
+    caller = Caller(account=added.id, tenant=added.tenant, name=name, kind="local")
+    secret, _ = await accounts.make_token(caller, f"of {name}")
+    return {"Authorization": f"Bearer {secret}"}
+
+
+async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]]:
+    """Let Ada have one of everything; the ids are told by the path under which they are found."""
+
+    async def made(path: str, body: Any = None) -> Any:
+        reply = await server.post(path, body, ada)
+        assert reply.status in {200, 201}, reply.text
+        return reply.body
+
+    project = (await made("/api/projects", {"name": SECRET}))["id"]
+    post = (await made(f"/api/projects/{project}/posts", {"title": SECRET}))["id"]
+    persona = (await made("/api/personas", {"name": SECRET, "system_prompt": SECRET}))["id"]
+    token = (await made("/api/tokens", {"name": SECRET}))["id"]
+    opened = await made(
+        "/api/discussions",
+        {"message": SECRET, "participants": ["scripted/echo"], "project": project, "persona": persona},
+    )
+    discussion, run = opened["discussion"]["id"], opened["run"]["id"]
+    async for _ in server.events(f"/api/runs/{run}/events", ada):
+        pass
+    await made(f"/api/discussions/{discussion}/export", {"model": "scripted/reader"})
+    messages = (await server.get(f"/api/discussions/{discussion}", ada)).body["messages"]
+    return {
+        "/api/discussions/": {"id": discussion, "turn": messages[-1]["id"]},
+        "/api/runs/": {"id": run},
+        "/api/personas/": {"id": persona},
+        "/api/projects/": {"id": project, "post_id": post},
+        "/api/tokens/": {"id": token},
+    }
+
+
+def _operations(description: Any) -> Iterator[tuple[str, str, Any]]:
+    for path, item in description["paths"].items():
+        for method, operation in item.items():
+            yield path, method.upper(), operation
+
+
+def known_ids(stage: Stage, path: str) -> dict[str, str]:
+    return next(ids for prefix, ids in stage.ids.items() if path.startswith(prefix))
+
+
+def filled(path: str, ids: dict[str, str]) -> str:
+    for name, id in ids.items():
+        path = path.replace(f"{{{name}}}", id)
+    assert "{" not in path, f"whose is this id? {path}"
+    return path
+
+
+def is_not_there(reply: Reply) -> bool:
+    about = (reply.status, reply.headers["Content-Type"])
+    return about == (404, "application/problem+json") and SECRET not in reply.text
+
+
+@pytest.mark.parametrize("credential", ["token", "session"])
+async def test_another_s_id_in_a_path_is_not_there(stage: Stage, credential: str) -> None:
+    before = await stage.state()
+    tried = 0
+    for path, method, operation in stage.operations:
+        if "{" not in path or path in NOT_TENANTS:
+            continue
+        name, known = operation["operationId"], known_ids(stage, path)
+        assert name in BODIES or "requestBody" not in operation, f"say what would be right for {name}"
+        body, who = BODIES.get(name), stage.bob[credential]
+        foreign = await stage.server.call(method, filled(path, known), body, who)
+        assert is_not_there(foreign), (method, path, foreign)
+        nothing = {name: f"{id[:-4]}zzzz" for name, id in known.items()}
+        unknown = await stage.server.call(method, filled(path, nothing), body, who)
+        told = foreign.text
+        for name, id in known.items():
+            told = told.replace(id, nothing[name])
+        assert (unknown.status, unknown.text) == (404, told), "it looks like what nobody has"
+        tried += 1
+    assert tried > 20
+    assert await stage.state() == before
+
+
+@pytest.mark.parametrize("credential", ["token", "session"])
+async def test_another_s_id_inside_one_s_own_thing_is_not_there(stage: Stage, credential: str) -> None:
+    who = stage.bob[credential]
+    mine = (await stage.server.post("/api/projects", {"name": "Bob's"}, who)).body["id"]
+    opened = await stage.opened(who)
+    before = await stage.state()
+    post, turn = stage.ids["/api/projects/"]["post_id"], stage.ids["/api/discussions/"]["turn"]
+    for method, path, body in (
+        ("PATCH", f"/api/projects/{mine}/posts/{post}", {"title": "Mine now"}),
+        ("DELETE", f"/api/projects/{mine}/posts/{post}", None),
+        ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt", None),
+    ):
+        reply = await stage.server.call(method, path, body, who)
+        assert is_not_there(reply), path
+    assert await stage.state() == before
+
+
+def fields(schema: Any, components: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Tell the fields of a body, those inside of others included; a list is told as `0`."""
+    if "$ref" in schema:
+        schema = components[schema["$ref"].rpartition("/")[2]]
+    for inner in schema.get("anyOf", ()):
+        yield from fields(inner, components, at)
+    if "items" in schema:
+        yield from fields(schema["items"], components, (*at, "0"))
+    for name, inner in schema.get("properties", {}).items():
+        yield (*at, name)
+        yield from fields(inner, components, (*at, name))
+
+
+def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
+    if field[0] == "participants":
+        return body | {"participants": [{"model": "scripted/echo", field[-1]: id}]}
+    return body | {field[0]: id}
+
+
+@pytest.mark.parametrize("credential", ["token", "session"])
+async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str) -> None:
+    who = stage.bob[credential]
+    mine = await stage.opened(who)
+    own = {"/api/discussions/": {"id": mine["discussion"]["id"]}, "/api/runs/": {"id": mine["run"]["id"]}}
+    kinds = {"persona": "/api/personas/", "project": "/api/projects/"}
+    before = await stage.state()
+    tried = set()
+    for path, method, operation in stage.operations:
+        if "requestBody" not in operation:
+            continue
+        name = operation["operationId"]
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        for field in fields(schema, stage.components):
+            if field[-1] not in kinds:
+                continue
+            body = with_field(BODIES.get(name, OPENING), field, stage.ids[kinds[field[-1]]]["id"])
+            here = filled(path, next((ids for p, ids in own.items() if path.startswith(p)), {}))
+            reply = await stage.server.call(method, here, body, who)
+            assert is_not_there(reply), (name, field, reply)
+            tried.add((name, field))
+    assert {
+        ("discussions_open", ("persona",)),
+        ("discussions_open", ("project",)),
+        ("discussions_open", ("participants", "0", "persona")),
+        ("discussions_change", ("persona",)),
+        ("discussions_change", ("project",)),
+        ("discussions_change", ("participants", "0", "persona")),
+    } <= tried
+    assert await stage.state() == before
+
+
+@pytest.mark.parametrize("credential", ["token", "session"])
+async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, credential: str) -> None:
+    server, who = stage.server, stage.bob[credential]
+    project = stage.ids["/api/projects/"]["id"]
+    ada_s = (await server.get("/api/discussions", stage.ada)).body["discussions"]
+    assert [one["project"] for one in ada_s] == [project]
+    for path in (
+        "/api/discussions?limit=100",
+        f"/api/discussions?project={project}",
+        f"/api/discussions?q={SECRET}",
+        "/api/personas?limit=100",
+        "/api/projects?limit=100",
+        "/api/tokens",
+        "/api/providers",
+        "/api/me",
+        "/metrics",
+    ):
+        reply = await server.get(path, who)
+        assert reply.status == 200, path
+        assert SECRET not in reply.text, path
+        for ids in stage.ids.values():
+            assert not any(id in reply.text for id in ids.values()), path
+    assert (await server.get(f"/api/discussions?project={project}", who)).body["discussions"] == []
+
+
+@pytest.mark.parametrize("credential", ["token", "session"])
+async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, credential: str) -> None:
+    server, who = stage.server, stage.bob[credential]
+    slow = {"message": SECRET, "participants": ["scripted/silence"]}
+    live = (await server.post("/api/discussions", slow, stage.ada)).body
+    path = f"/api/runs/{live['run']['id']}/events"
+    for query, headers in (("", {}), ("?after=0", {}), ("?after=99", {}), ("", {"Last-Event-ID": "1"})):
+        reply = await server.get(path + query, who | headers)
+        assert is_not_there(reply), query
+        assert "event" not in reply.headers["Content-Type"]
+    assert (await server.post(f"/api/runs/{live['run']['id']}/stop", {}, who)).status == 404
+
+    async with aclosing(server.events("/api/events", who)) as changes:
+        assert (await anext(changes)).data == {"type": "activity", "runs": []}
+        await server.post(f"/api/runs/{live['run']['id']}/stop", {}, stage.ada)
+        async for frame in server.events(path, stage.ada):
+            ended = frame.data
+        assert ended["status"] == "stopped"
+        mine = (await stage.opened(who))["discussion"]["id"]
+        async with asyncio.timeout(30):
+            told = (await anext(changes)).data
+        assert told["discussion"]["id"] == mine, "Ada's stop was no news for Bob"
+    await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=stage.ada)
+
+
+async def test_two_tenants_may_use_the_same_idempotency_key(stage: Stage) -> None:
+    key = {"Idempotency-Key": "the same"}
+    first, second = [await stage.opened(who, **key) for who in (stage.ada, stage.bob["token"])]
+    assert first["discussion"]["id"] != second["discussion"]["id"]
+    foreign = await stage.server.get(f"/api/discussions/{first['discussion']['id']}", stage.bob["token"])
+    assert foreign.status == 404
+
+
+async def test_without_credentials_or_with_wrong_ones_nobody_gets_in(stage: Stage) -> None:
+    before = await stage.state()
+    wrong: list[Headers] = [
+        {},
+        {"Authorization": "Bearer moot_wrong"},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Basic YWRhOmFkYQ=="},
+        {"Cookie": "moot_session=wrong"},
+        {"Cookie": "moot_session="},
+        stage.bob["session"] | {"Authorization": "Bearer moot_wrong"},
+    ]
+    for path, method, operation in stage.operations:
+        if operation.get("security") == []:
+            continue
+        here = path if "{" not in path or path in NOT_TENANTS else filled(path, known_ids(stage, path))
+        for headers in wrong if path in {"/api/me", "/api/events"} else wrong[:1]:
+            reply = await stage.server.call(method, here, BODIES.get(operation["operationId"]), headers)
+            assert reply.status == 401, (method, path, headers)
+            assert SECRET not in reply.text
+    assert await stage.state() == before
+
+
+async def test_a_stream_ends_soon_when_its_token_is_taken_away(stage: Stage) -> None:
+    server, who = stage.server, stage.bob["session"]
+    made = (await server.post("/api/tokens", {"name": "Not for long"}, who)).body
+    async with aclosing(
+        server.events("/api/events", {"Authorization": f"Bearer {made['secret']}"})
+    ) as changes:
+        await anext(changes)
+        await server.call("DELETE", f"/api/tokens/{made['id']}", headers=who)
+        async with asyncio.timeout(10):
+            assert [frame async for frame in changes] == []
