@@ -176,6 +176,12 @@ def _figures(load: Load, ramp: float, spent: Spent, heard: Heard) -> Relayed:
     )
 
 
+def unfinished(load: Load) -> Relayed:
+    """What is to be said of a load that did not come to its end."""
+    nothing = Heard(0, 0, [], [], [], load.streams * load.chunks, [f"did not end within {LONGEST:g} s"])
+    return _figures(load, 0.0, Spent(1.0, 0.0, 0.0, 0.0, 0.0), nothing)
+
+
 def _percentile(seconds: list[float], percent: int) -> float:
     """Return milliseconds; of a single value, that value."""
     few = seconds if len(seconds) > 1 else seconds * 2

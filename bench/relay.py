@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from bench import relay_pages, relay_report, relay_start
 from bench.databases import Ground, Postgres, ground, postgres
-from bench.load import Load, Relayed, relayed
+from bench.load import Load, Relayed, relayed, unfinished
 from bench.processes import cpu_seconds, moot_serve
 from bench.relay_report import FIRST_STREAMS, MOST_STREAMS, OnDatabase, Report
 from bench.server import allow_many_files
@@ -61,9 +61,12 @@ async def measure(name: str, server: Postgres | None, size: Size) -> OnDatabase:
 
 
 async def _relayed(name: str, server: Postgres | None, load: Load) -> Relayed:
-    _say(f"{name}: {load.streams:,} streams, {load.lanes} a run …")
+    sys.stderr.write(f"{name}: streams {load.streams:,}, in each run {load.lanes}\n")
     async with ground(server) as place:
-        return await relayed(place, load)
+        try:
+            return await relayed(place, load)
+        except TimeoutError:
+            return unfinished(load)
 
 
 async def _rest_percent(place: Ground, seconds: float) -> float:
@@ -84,10 +87,6 @@ async def measure_all(server: Postgres | None, size: Size) -> list[OnDatabase]:
     if server is not None:
         found.append(await measure(f"Postgres {server.version}", server, size))
     return found
-
-
-def _say(words: str) -> None:
-    sys.stderr.write(f"{words}\n")
 
 
 def main() -> None:

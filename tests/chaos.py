@@ -6,10 +6,11 @@ Every answer begins with the number of the call that gave it, so that what is st
 import asyncio
 import random
 import re
+import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,7 @@ class Site:
     """A ledger, a database, and the servers on it."""
 
     def __init__(self, folder: Path, url: str, ledger: Ledger, lease: float) -> None:
+        folder.mkdir(exist_ok=True)
         self.ledger = ledger
         self.url = url
         self._folder = folder
@@ -197,7 +199,7 @@ class Site:
 
 
 @asynccontextmanager
-async def site(kind: Kind, folder: Path, *, servers: int = 1, lease: float = 1.0) -> AsyncIterator[Site]:
+async def site(kind: Kind, folder: Path, *, servers: int = 1, lease: float = 2.0) -> AsyncIterator[Site]:
     async with Ledger().serving() as ledger, database_url(kind, folder) as url:
         here = Site(folder, url, ledger, lease)
         try:
@@ -227,10 +229,8 @@ class Reader:
         while not self.over:
             up = self._site.up()
             if up:
-                try:
+                with suppress(*GONE):
                     await self._from(up[-next(place) % len(up)])
-                except GONE:
-                    pass
             if not self.over:
                 await asyncio.sleep(AGAIN)
 
@@ -325,7 +325,9 @@ class Reader:
                 assert given.finished, answer
             for later in calls:
                 if later.number > number:
-                    assert f"#{number} " in later.prompt, f"{model} was asked again after {answer['content']!r}"
+                    assert f"#{number} " in later.prompt, (
+                        f"{model} was asked again after {answer['content']!r}"
+                    )
 
 
 @contextmanager
@@ -338,5 +340,6 @@ def seeded(seed: int) -> Iterator[random.Random]:
         raise
 
 
-def turns(answers: Sequence[Any]) -> list[tuple[str, int]]:
-    return [(answer["participant"], answer["round"]) for answer in answers]
+def figure(words: str) -> None:
+    """Say what was measured, to those who want to see it (pytest -s)."""
+    sys.stdout.write(f"{words}\n")

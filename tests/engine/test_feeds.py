@@ -27,6 +27,8 @@ class Shelf(Events):
     def __init__(self) -> None:
         self.bodies: list[str] = []
         self.slowness = 0
+        self.answers = asyncio.Event()
+        self.answers.set()
         self.reads = 0
 
     async def read(self, id: str, after: int) -> list[tuple[int, str]]:
@@ -34,6 +36,7 @@ class Shelf(Events):
         page = list(enumerate(self.bodies, 1))[after : after + stored.A_PAGE]
         for _ in range(self.slowness):
             await asyncio.sleep(0)
+        await self.answers.wait()
         return page
 
 
@@ -199,10 +202,11 @@ async def test_what_is_told_while_the_database_is_asked_is_not_overlooked() -> N
     feeds = Feeds(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, 0) as (reader,):
-        shelf.slowness = 5
+        shelf.answers.clear()
         writer.add(2, "elsewhere")
         await eventually(lambda: shelf.reads == 1)
         writer.add(2, "elsewhere")
+        shelf.answers.set()
         await eventually(lambda: whole(reader, 4))
 
 
@@ -220,12 +224,12 @@ async def test_who_leaves_while_it_looks_for_all_does_not_take_the_look_along() 
     feeds = Feeds(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, 0, 0) as (first, second):
-        shelf.slowness = 10**9
+        shelf.answers.clear()
         writer.add(1, "in silence")
         feeds.look()
         await eventually(lambda: shelf.reads == 1)
-        shelf.slowness = 0
         await first.leave()
+        shelf.answers.set()
         await eventually(lambda: whole(second, 1))
 
 

@@ -153,5 +153,5 @@ async def test_some_may_be_spoken_to_and_the_others_stay_at_the_table(office: Of
 
 @pytest.mark.parametrize("to", [("gamma",), ("beta", "gamma"), ("Beta",), ()])
 async def test_whoever_does_not_sit_here_cannot_be_spoken_to(office: Office, to: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="^to: name some of alpha, beta, or leave it out to speak to all"):
+    with pytest.raises(UsageError, match=r"^to: name some of alpha, beta, or leave it out to speak to all"):
         await office.plan(discussion(), to=to)

@@ -95,12 +95,20 @@ async def test_how_somebody_is_to_be_asked_is_kept(seating: Seating) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["nobody/none", "scripted", "scripted/", "scripted/there-is-no-such-script"]
+    ("model", "words"),
+    [
+        ("nobody/none", "Unknown model 'nobody/none'"),
+        ("scriptd/echo", "Did you mean scripted/"),
+        ("scripted", "write scripted/MODEL"),
+        ("scripted/nothing", "There is no script called 'nothing'"),
+    ],
 )
-async def test_a_model_that_nobody_offers_is_refused_by_its_place(seating: Seating, model: str) -> None:
-    with pytest.raises(UsageError, match=rf"^participants\[1\]\.model: .*{model}"):
+async def test_a_model_that_nobody_offers_is_refused_by_its_place(
+    seating: Seating, model: str, words: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"^participants\[1\]\.model: .*{words}"):
         await seating.seat(ANNA, [ECHO, model])
-    with pytest.raises(UsageError, match=rf"^model: .*{model}"):
+    with pytest.raises(UsageError, match=rf"^model: .*{words}"):
         seating.check(model, "model")
 
 

@@ -29,12 +29,13 @@ traces.turn(
         usage=Usage(input=7, output=3), cost=None, latency=1.5,
     ),
 )
+traces.close()
 print(sorted(name for name in sys.modules if name.startswith("opentelemetry")))
 """
 
 
 def take_a_turn(**environment: str) -> str:
-    """Let a process of its own tell of a turn, and return what it prints; what waits is sent when it ends."""
+    """Let a process of its own tell of a turn, and return what it prints."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     done = subprocess.run(  # noqa: S603 - Python, with code of our own
         [sys.executable, "-c", TURN],
@@ -81,7 +82,10 @@ def collector() -> Iterator[Collector]:
 
 
 def exported(body: bytes) -> ResourceSpans:
-    (spans,) = ExportTraceServiceRequest.FromString(body).resource_spans
+    request = ExportTraceServiceRequest()
+    request.ParseFromString(body)
+    spans: ResourceSpans
+    (spans,) = request.resource_spans
     return spans
 
 

@@ -23,8 +23,9 @@ NEW = {"message": "What is a moot?", "participants": ["scripted/echo", "scripted
 
 
 class Talking:
-    def __init__(self, house: House, client: AsyncClient, started: list[str]) -> None:
+    def __init__(self, house: House, app: Any, client: AsyncClient, started: list[str]) -> None:
         self.house = house
+        self.app = app
         self.client = client
         self.started = started
 
@@ -91,4 +92,4 @@ async def talking(database: Database) -> AsyncIterator[Talking]:
         app = await house.app(Settings(), loopback=True)
         transport = ASGITransport(app=app, raise_app_exceptions=False)
         async with AsyncClient(transport=transport, base_url="http://localhost") as client:
-            yield Talking(house, client, started)
+            yield Talking(house, app, client, started)

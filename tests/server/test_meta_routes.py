@@ -1,6 +1,5 @@
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from moot.model.errors import StoreUnavailable
 from moot.store.database import Database
 from tests.server.talking import Talking, talking
+from tests.server.visiting import Visitor, asking_for
 
 
 @pytest.fixture
@@ -42,19 +42,17 @@ async def test_metrics_are_what_prometheus_reads(table: Talking) -> None:
 
 async def test_changes_begin_with_what_goes_on(table: Talking) -> None:
     opened = await table.open()
-    watching = asyncio.create_task(table.call("GET", "/api/events"))
-    while not len(table.house.readers):
-        await asyncio.sleep(0.01)
+    visitor = Visitor()
+    watching = asyncio.create_task(table.app(asking_for("/api/events"), visitor.receive, visitor.send))
+    await visitor.has(b'"activity"')
     table.house.changes.told(f"local {opened['discussion']['id']}")
-    table.house.changes.told(f"somebody else's {opened['discussion']['id']}")
+    table.house.changes.told(f"somebody {opened['discussion']['id']}")
     table.house.changes.told("local dis_gone")
-    await asyncio.sleep(0.05)
-    table.house.readers.end_all()
-    told = [told_in(line) for line in (await watching).text.split("\n") if line.startswith("data: ")]
+    await visitor.has(b"dis_gone")
+    visitor.leaves.set()
+    await watching
+    lines = b"".join(visitor.came).decode().split("\n")
+    told = [msgspec.json.decode(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
     assert [one["type"] for one in told] == ["activity", "discussion_changed", "discussion_deleted"]
     assert told[0]["runs"] == told[1]["runs"] == [opened["run"]]
     assert told[1]["discussion"]["id"] == opened["discussion"]["id"]
-
-
-def told_in(line: str) -> Any:
-    return msgspec.json.decode(line.removeprefix("data: "))

@@ -10,6 +10,7 @@ from litestar.testing import TestClient
 
 from moot.server.problems import HANDLERS
 from moot.server.reading import JsonRequest, _without_nul, plain
+from tests.server.visiting import Visitor, asking_for
 
 JSON = {"Content-Type": "application/json"}
 
@@ -105,27 +106,12 @@ def test_an_id_with_a_nul_is_nothing_that_is_there(client: TestClient[Litestar])
 async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(caplog: pytest.LogCaptureFixture) -> None:
     app = Litestar([echo], request_class=JsonRequest, exception_handlers=HANDLERS, logging_config=None)
     came = iter([{"type": "http.request", "body": b'{"a', "more_body": True}, {"type": "http.disconnect"}])
-    sent: list[Any] = []
+    visitor = Visitor()
 
     async def receive() -> Any:
         return next(came)
 
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope: Any = {
-        "type": "http",
-        "method": "POST",
-        "path": "/echo",
-        "raw_path": b"/echo",
-        "query_string": b"",
-        "headers": [(b"content-type", b"application/json")],
-        "http_version": "1.1",
-        "scheme": "http",
-        "server": ("here", 80),
-        "client": ("there", 1),
-        "root_path": "",
-    }
-    await app(scope, receive, send)
-    assert sent[0]["status"] == 400
+    scope = asking_for("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
+    await app(scope, receive, visitor.send)
+    assert visitor.status == 400
     assert caplog.records == []

@@ -17,38 +17,9 @@ from moot.server.revocations import Revocations
 from moot.server.sse import A_WRITE, HEARTBEAT, Frames, Readers
 from moot.store.accounts import Accounts
 from tests.databases import migrated
+from tests.server.visiting import Visitor
 
 LOCAL = Caller(account="local", tenant="local", name="local", kind="local")
-
-
-class Visitor:
-    """The other end of a stream, in ASGI's words: what it was sent, and when it leaves."""
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-        self.came: list[bytes] = []
-        self.is_over = False
-        self.leaves = asyncio.Event()
-        self.something = asyncio.Event()
-
-    async def send(self, message: Any) -> None:
-        assert not self.is_over
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            self.is_over = not message["more_body"]
-            self.came += [message["body"]] if message["body"] else []
-        self.something.set()
-
-    async def receive(self) -> Any:
-        await self.leaves.wait()
-        return {"type": "http.disconnect"}
-
-    async def has(self, words: bytes) -> None:
-        """Wait until some words came."""
-        while words not in b"".join(self.came):
-            self.something.clear()
-            await self.something.wait()
 
 
 @pytest.fixture

@@ -142,13 +142,15 @@ class House:
         self._left = True
         if self.database.is_postgres:
             await self.workers.leave(unfinished=True)
+        await asyncio.to_thread(traces.close)
 
     def _taken_over(self) -> None:
         """End at once: another worker has our runs, and whatever we would still do, it does."""
-        if not self._left:
-            log.critical("another worker has taken over the runs of this one, which ends now")
+        if self._left:
+            return  # as we asked for, and the end is near
+        log.critical("another worker has taken over the runs of this one, which ends now")
         logging.shutdown()
-        os._exit(0 if self._left else FENCED)
+        os._exit(FENCED)
 
     def _missed(self) -> None:
         """Look again at everything that a signal may have told of while nobody listened."""

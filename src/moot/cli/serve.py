@@ -71,8 +71,7 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
             sys.stderr.write(f"moot: listening on {_url(listening)}; Ctrl-C stops.\n")
             await _until_told(server, serving)
             await _drain(house, server)
-            server.should_exit = True
-            await serving
+            await _hang_up(house, server, serving)
             await _leave(house)
     finally:
         server.should_exit = True
@@ -114,7 +113,15 @@ async def _drain(house: "House", server: Server) -> None:
     until = asyncio.get_running_loop().time() + DRAIN_SECONDS
     while house.durable.live and not server.should_exit and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110 - three things may end it
         await asyncio.sleep(LOOK_SECONDS)
-    house.readers.end_all()
+
+
+async def _hang_up(house: "House", server: Server, serving: asyncio.Task[None]) -> None:
+    """Take no more calls, and end all streams; readers that come back at once are ended again."""
+    server.should_exit = True
+    while not serving.done():
+        house.readers.end_all()
+        await asyncio.wait({serving}, timeout=LOOK_SECONDS)
+    await serving
 
 
 async def _leave(house: "House") -> None:

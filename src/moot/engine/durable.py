@@ -6,6 +6,7 @@ An execution first raises the run's epoch, so that whoever had the run before ca
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -144,6 +145,8 @@ class DurableRuns:
         if self._launched.done():
             dbos = self._launched.result().dbos
             await asyncio.to_thread(dbos.DBOS.destroy, destroy_registry=True)
+            # It had given the loop threads of its own, and has ended them.
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
     def start(self, run: str) -> None:
         """Execute a run, unless somebody does already; it is in the database, so nobody needs to wait."""

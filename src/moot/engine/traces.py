@@ -10,12 +10,15 @@ from moot.model.events import TurnEnded
 
 VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
+LAST_MILLISECONDS = 2000  # for what has not been sent when the process ends
+
 _tracer: Any = None
+_provider: Any = None
 
 
 def configure(environment: Mapping[str, str]) -> None:
     """Send traces where the usual variables say, if they say anything."""
-    global _tracer  # noqa: PLW0603 - one a process, as OpenTelemetry has it
+    global _tracer, _provider  # noqa: PLW0603 - one a process, as OpenTelemetry has it
     if not any(environment.get(name) for name in VARIABLES):
         return
     try:
@@ -28,9 +31,15 @@ def configure(environment: Mapping[str, str]) -> None:
             "Traces are asked for by OTEL_EXPORTER_OTLP_ENDPOINT, but not installed: pip install 'moot[otel]'."
         ) from None
     resource = Resource.create({"service.name": environment.get("OTEL_SERVICE_NAME") or "moot"})
-    provider = TracerProvider(resource=resource)
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    _tracer = provider.get_tracer("moot", __version__)
+    _provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    _tracer = _provider.get_tracer("moot", __version__)
+
+
+def close() -> None:
+    """Send what is left, but not for long: an endpoint that is away must not hold the process."""
+    if _provider is not None:
+        _provider.force_flush(LAST_MILLISECONDS)
 
 
 def turn(run: str, ended: TurnEnded) -> None:

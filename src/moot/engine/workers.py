@@ -1,13 +1,14 @@
 """Many workers on one Postgres: each shows that it lives, and takes over from those that do not.
 
-A worker counts its beats in a row of its own. Others watch the count by their own monotonic clocks, so no clock that
-jumps can make a living worker look dead. Whoever finds itself taken over must end at once.
+A worker counts its beats in a row of its own. Others look at it now and then, and take it for dead when they find the
+same count several times: no clock is asked, and while nobody can beat or look, nobody dies. Whoever finds itself taken
+over must end at once.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 from sqlalchemy import delete, insert, select, update
@@ -17,13 +18,13 @@ from moot.store.database import Database
 from moot.store.schema import worker
 
 BEATS_A_LEASE = 5
-DEAD_AFTER = 0.8  # of the lease without a beat; the rest is for taking over
+LOOKS = 4  # that find nothing new, and a worker is dead; the rest of the lease is for taking over
 
 log = logging.getLogger(__name__)
 
 
 class Sign(NamedTuple):
-    """What can change in a worker's row; while it does, somebody is at work there."""
+    """What a worker's row tells of it; `reaper` is who takes over, or itself where it has left."""
 
     beats: int
     reaper: str | None
@@ -43,7 +44,9 @@ class Workers:
         self._lease = lease
         self._take_over = take_over
         self._fenced = fenced
-        self._seen: dict[str, tuple[Sign, float]] = {}
+        self._left = False
+        self._seen: dict[str, tuple[int, int]] = {}  # by worker, its beats and how often they were the same
+        self._reaping: set[str] = set()
 
     async def join(self) -> None:
         async with self._database.write() as connection:
@@ -51,6 +54,7 @@ class Workers:
 
     async def leave(self, *, unfinished: bool) -> None:
         """Go, or, where runs are left, let others take over without waiting for the lease."""
+        self._left = True
         mine = worker.c.id == self._id
         query = (
             update(worker).where(mine).values(reaper=self._id) if unfinished else delete(worker).where(mine)
@@ -59,15 +63,22 @@ class Workers:
             await connection.execute(query)
 
     async def beat_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(self._lease / BEATS_A_LEASE)
-            try:
-                if not await self._beat():
-                    self._fenced()
-                for dead in await self._silent():
-                    await self._reap(dead)
-            except StoreUnavailable as error:
-                log.warning("the database is away; no beat", extra={"reason": str(error)})
+        """Beat until we leave, also while we take over from others, however long that takes."""
+        async with asyncio.TaskGroup() as group:
+            while not self._left:
+                await asyncio.sleep(self._lease / BEATS_A_LEASE)
+                await self._round(group)
+
+    async def _round(self, group: asyncio.TaskGroup) -> None:
+        try:
+            if await self._beat():
+                for id, sign in await self._dead():
+                    self._reaping.add(id)
+                    group.create_task(self._reap(id, sign))
+            elif not self._left:
+                self._fenced()
+        except StoreUnavailable as error:
+            log.warning("the database is away; no beat", extra={"reason": str(error)})
 
     async def _beat(self) -> bool:
         query = (
@@ -78,39 +89,49 @@ class Workers:
         async with self._database.write() as connection:
             return bool((await connection.execute(query)).rowcount)
 
-    async def _silent(self) -> list[tuple[str, Sign]]:
-        """Find the workers whose row has not changed for too long."""
-        query = select(worker.c.id, worker.c.beats, worker.c.reaper).where(worker.c.id != self._id)
+    async def _dead(self) -> list[tuple[str, Sign]]:
+        """Look at the others, and find those whom nobody takes over from yet."""
+        query = select(worker.c.id, worker.c.beats, worker.c.reaper)
         async with self._database.read() as connection:
-            rows = {row.id: Sign(row.beats, row.reaper) for row in await connection.execute(query)}
-        now = time.monotonic()
+            signs = {row.id: Sign(row.beats, row.reaper) for row in await connection.execute(query)}
         before, self._seen = self._seen, {}
-        for id, sign in rows.items():
-            known, since = before.get(id, (sign, now))
-            self._seen[id] = (sign, since if known == sign else now)
-        limit = self._lease * DEAD_AFTER
-        return [
-            (id, sign)
-            for id, (sign, since) in self._seen.items()
-            if sign.reaper == id or now - since >= limit
-        ]
+        for id, sign in signs.items():
+            beats, looks = before.get(id, (None, 0))
+            self._seen[id] = (sign.beats, looks + 1 if beats == sign.beats else 0)
+        others = signs.keys() - self._reaping - {self._id}
+        return [(id, signs[id]) for id in others if self._is_dead(id, signs)]
 
-    async def _reap(self, dead: tuple[str, Sign]) -> None:
-        """Take over from a silent worker; of several who try, one does."""
-        id, sign = dead
-        claim = (
-            update(worker)
-            .where(
-                worker.c.id == id,
-                worker.c.beats == sign.beats,
-                worker.c.reaper.is_not_distinct_from(sign.reaper),
-            )
-            .values(reaper=self._id, beats=worker.c.beats + 1)
-        )
-        async with self._database.write() as connection:
-            if not (await connection.execute(claim)).rowcount:
+    def _is_dead(self, id: str, signs: Mapping[str, Sign]) -> bool:
+        reaper = signs[id].reaper
+        if reaper is None:
+            return self._seen[id][1] >= LOOKS
+        if reaper in {id, self._id}:  # it has left; or we began to take over, and could not go on
+            return True
+        return reaper not in signs or signs[reaper].reaper is not None
+
+    async def _reap(self, id: str, sign: Sign) -> None:
+        """Take over from a dead worker; of several who try, one does."""
+        try:
+            if not await self._claimed(id, sign):
                 return
-        log.warning("taking over from a worker that is silent", extra={"worker": id})
-        await self._take_over(id)
+            log.warning("taking over from a worker that is gone", extra={"worker": id})
+            await self._take_over(id)
+            async with self._database.write() as connection:
+                await connection.execute(delete(worker).where(worker.c.id == id))
+        except StoreUnavailable as error:
+            log.warning("the database is away; taking over waits", extra={"reason": str(error)})
+        finally:
+            self._reaping.discard(id)
+
+    async def _claimed(self, id: str, sign: Sign) -> bool:
+        """Become the reaper of a worker, unless it gave a sign of life or somebody else was first.
+
+        The lock lets whoever is just adding a run to it do so before; nobody can afterwards.
+        """
+        same = (worker.c.beats == sign.beats, worker.c.reaper.is_not_distinct_from(sign.reaper))
+        mine = select(worker.c.id).where(worker.c.id == id, *same).with_for_update()
         async with self._database.write() as connection:
-            await connection.execute(delete(worker).where(worker.c.id == id))
+            if (await connection.execute(mine)).first() is None:
+                return False
+            await connection.execute(update(worker).where(worker.c.id == id).values(reaper=self._id))
+        return True

@@ -1,0 +1,449 @@
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import func, select, text, update
+from sqlalchemy.exc import IntegrityError
+
+from moot.engine import hall as module
+from moot.engine.hall import TITLE, Hall, Opening, Saying, Started
+from moot.engine.planning import Planning
+from moot.model.accounts import Caller
+from moot.model.discussions import Discussion, Message
+from moot.model.errors import Conflict, Leaving, NotFound, UsageError
+from moot.model.ids import new_id
+from moot.model.participants import seat
+from moot.model.plans import Plan
+from moot.store.database import Database
+from moot.store.discussions import Discussions, add_message, hold
+from moot.store.personas import Personas
+from moot.store.projects import Projects
+from moot.store.runs import Runs, Wishes
+from moot.store.schema import discussion, idempotency, message, run
+from tests.store.hearing import SECONDS, eventually, hearing
+from tests.store.people import ANNA, BERT, settle
+from tests.store.running import WORKER, claim, employ
+
+GERMAN = "Warum haben die meisten Tische vier Beine und nicht drei?"
+CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
+STRANGER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
+OPENING = Opening(
+    message="Why are tables round?", participants=seat(("a/one", "b/two", "c/three")), mode="single", rounds=2
+)
+
+
+class Broken(Exception):
+    pass
+
+
+class Room:
+    """A hall, the runs that it let begin, and what is in the database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.begun: list[str] = []
+        self.discussions = Discussions(database)
+        self.runs = Runs(database)
+        self.planning = Planning(Personas(database, ()), Projects(database))
+        self.hall = Hall(database, self.planning, WORKER, self.begun.append)
+
+    async def open(
+        self, words: str = "Why are tables round?", key: str | None = None, **more: str
+    ) -> Started:
+        return await self.hall.open(CALLER, replace(OPENING, message=words, **more), key)
+
+    async def say(self, id: str, words: str, *, key: str | None = None, to: Sequence[str] = ()) -> Started:
+        saying = Saying(discussion=id, message=words, to=tuple(to) or None)
+        return await self.hall.say(CALLER, saying, key)
+
+    async def wishes(self, started: Started) -> Wishes:
+        return await self.runs.wishes(started.run.id)
+
+    async def plan(self, started: Started) -> Plan:
+        return await self.runs.plan(started.run.id)
+
+    async def finish(self) -> None:
+        """Let all runs have ended."""
+        async with self.database.write() as connection:
+            await connection.execute(update(run).values(status="completed"))
+
+    async def answered(self, started: Started, participant: str) -> None:
+        said = Message(
+            id=new_id("msg"),
+            discussion=started.discussion.id,
+            run=started.run.id,
+            role="assistant",
+            content="Because.",
+            participant=participant,
+            name=participant.title(),
+            stage="answer",
+        )
+        async with self.database.write() as connection:
+            await add_message(connection, ANNA, said)
+
+    async def stored(self) -> dict[str, int]:
+        counted: dict[str, int] = {}
+        async with self.database.read() as connection:
+            for table in (discussion, message, run, idempotency):
+                query = select(func.count()).select_from(table)
+                counted[table.name] = (await connection.execute(query)).scalar_one()
+        return counted
+
+
+@pytest.fixture
+async def room(database: Database) -> Room:
+    await settle(database)
+    await employ(database, WORKER)
+    return Room(database)
+
+
+NOTHING = {"discussion": 0, "message": 0, "run": 0, "idempotency": 0}
+ONE = {"discussion": 1, "message": 1, "run": 1, "idempotency": 0}
+
+
+async def test_discussion_message_and_run_are_stored_and_the_run_begins(room: Room) -> None:
+    started = await room.open()
+    id = started.discussion.id
+    assert await room.discussions.get(ANNA, id) == started.discussion
+    assert await room.discussions.messages(id) == (started.message,)
+    assert await room.runs.get(ANNA, started.run.id) == started.run
+    assert started.message is not None
+    assert (started.message.role, started.message.content) == ("user", "Why are tables round?")
+    assert (started.message.run, started.run.message) == (started.run.id, started.message.id)
+    assert (started.run.mode, started.run.status) == ("single", "waiting")
+    assert await room.plan(started) == Plan(mode="single", participants=OPENING.participants, language="en")
+    assert room.begun == [started.run.id]
+    assert await room.stored() == ONE
+
+
+async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(room: Room) -> None:
+    seen: list[str] = []
+
+    async def look(id: str) -> str:
+        async with Database(room.database.url) as elsewhere:
+            found = await Runs(elsewhere).get(ANNA, id)
+            said = await Discussions(elsewhere).messages(found.discussion)
+            return said[-1].content
+
+    def start(id: str) -> None:
+        with ThreadPoolExecutor(1) as thread:
+            seen.append(thread.submit(asyncio.run, look(id)).result())
+
+    hall = Hall(room.database, room.planning, WORKER, start)
+    started = await hall.open(CALLER, OPENING)
+    await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And square?"))
+    assert seen == ["Why are tables round?", "And square?"]
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("Why?", "Why?"),
+        ("\n  \n  Round tables  \nor square ones?", "Round tables"),
+        ("w" * TITLE, "w" * TITLE),
+        ("w" * (TITLE + 1), "w" * TITLE + "…"),
+        ("table " * 14, "table " * 12 + "table…"),
+    ],
+)
+async def test_the_first_line_is_the_title_cut_at_a_word(room: Room, words: str, title: str) -> None:
+    assert (await room.open(words)).discussion.title == title
+
+
+async def test_a_title_that_is_given_is_kept(room: Room) -> None:
+    assert (await room.open(title="Furniture")).discussion.title == "Furniture"
+
+
+async def test_the_language_is_found_in_the_first_message_and_kept(room: Room) -> None:
+    first = await room.open(GERMAN)
+    assert first.discussion.language == "de"
+    second = await room.say(first.discussion.id, "And now in English, please: why are tables round?")
+    assert second.discussion.language == "de"
+    assert [(await room.plan(started)).language for started in (first, second)] == ["de", "de"]
+
+
+async def test_a_language_that_is_given_wins(room: Room) -> None:
+    started = await room.open(GERMAN, language="fr")
+    assert started.discussion.language == "fr"
+    assert (await room.plan(started)).language == "fr"
+
+
+@pytest.mark.parametrize("step", ["add_discussion", "add_run", "add_message", "tell_change", "keep_reply"])
+async def test_an_opening_that_fails_half_way_leaves_nothing(
+    room: Room, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(module, step, breaking)
+        with pytest.raises(Broken):
+            await room.open(key="key")
+    assert await room.stored() == NOTHING
+    assert room.begun == []
+    started = await room.open(key="key")
+    assert room.begun == [started.run.id]
+
+
+async def breaking(*_: object) -> NoReturn:
+    raise Broken
+
+
+@pytest.mark.parametrize("step", ["add_run", "add_message", "keep_reply"])
+async def test_a_follow_up_that_fails_half_way_changes_nothing(
+    room: Room, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    started = await room.open()
+    archived = await room.discussions.change(ANNA, started.discussion.id, {"status": "archived"})
+    monkeypatch.setattr(module, step, breaking)
+    with pytest.raises(Broken):
+        await room.say(archived.id, "And square?", key="key")
+    assert await room.stored() == ONE
+    assert await room.wishes(started) == Wishes(None, ())
+    assert await room.discussions.get(ANNA, archived.id) == archived
+    assert room.begun == [started.run.id]
+
+
+async def test_a_project_that_is_gone_by_then_leaves_nothing(room: Room) -> None:
+    with pytest.raises(IntegrityError):
+        await room.open(project="project_gone", key="key")
+    assert await room.stored() == NOTHING
+    assert room.begun == []
+
+
+async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(room: Room) -> None:
+    class Deleting(Planning):
+        async def plan(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> Plan:
+            await room.discussions.delete(tenant, discussion.id)
+            return await room.planning.plan(tenant, discussion, to)
+
+    started = await room.open()
+    await room.finish()
+    planning = Deleting(Personas(room.database, ()), Projects(room.database))
+    hall = Hall(room.database, planning, WORKER, room.begun.append)
+    with pytest.raises(IntegrityError):
+        await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And square?"), "key")
+    assert await room.stored() == NOTHING
+    assert room.begun == [started.run.id]
+
+
+async def test_what_is_said_to_some_is_for_them_alone(room: Room) -> None:
+    started = await room.open()
+    assert started.message is not None
+    assert started.message.audience is None
+    aside = await room.say(started.discussion.id, "Between us:", to=("gamma", "alpha"))
+    *_, last = await room.discussions.messages(started.discussion.id)
+    assert (last.content, last.audience) == ("Between us:", ("gamma", "alpha"))
+    assert last == aside.message
+    plan = await room.plan(aside)
+    assert plan.to == ("gamma", "alpha")
+    assert [who.id for who in plan.speaking] == ["alpha", "gamma"]
+
+
+async def test_a_stranger_cannot_be_spoken_to(room: Room) -> None:
+    started = await room.open()
+    with pytest.raises(UsageError, match="alpha, beta, gamma"):
+        await room.say(started.discussion.id, "Hello?", to=("delta",))
+    assert await room.stored() == ONE
+
+
+async def test_a_follow_up_interrupts_what_is_still_being_said(room: Room) -> None:
+    async with hearing(room.database, "moot_control") as control:
+        first = await room.open()
+        await claim(room.database, first.run.id)
+        second = await room.say(first.discussion.id, "And square?")
+        assert await room.wishes(first) == Wishes("follow_up_interrupt", ())
+        assert await room.wishes(second) == Wishes(None, ())
+        await eventually(lambda: bool(control))
+    assert control == [first.run.id]
+    assert room.begun == [first.run.id, second.run.id]
+
+
+async def test_a_run_that_is_over_or_stopped_already_is_not_interrupted(room: Room) -> None:
+    first = await room.open()
+    await room.finish()
+    second = await room.say(first.discussion.id, "And square?")
+    await room.runs.wish_stop(ANNA, second.run.id)
+    await room.say(first.discussion.id, "And oval?")
+    assert await room.wishes(first) == Wishes(None, ())
+    assert await room.wishes(second) == Wishes("stopped_by_user", ())
+
+
+async def test_a_follow_up_leaves_other_discussions_alone(room: Room) -> None:
+    first, other = await room.open(), await room.open()
+    await room.say(first.discussion.id, "And square?")
+    assert await room.wishes(other) == Wishes(None, ())
+
+
+async def test_of_follow_ups_that_come_at_once_one_is_answered(room: Room) -> None:
+    started = await room.open()
+    said = await asyncio.gather(*(room.say(started.discussion.id, f"{n}?") for n in range(6)))
+    wishes = [(await room.wishes(one)).stop for one in (started, *said)]
+    assert sorted(map(str, wishes)) == ["None", *["follow_up_interrupt"] * 6]
+
+
+async def test_whoever_speaks_does_not_stand_in_the_way_of_a_run_that_ends(room: Room) -> None:
+    """A run that ends holds its discussion first, and so does whoever interrupts it: neither waits in vain."""
+    started = await room.open()
+    async with room.database.write() as connection:
+        await hold(connection, [started.discussion.id])
+        speaking = asyncio.create_task(room.say(started.discussion.id, "And square?"))
+        await asyncio.wait_for(until_it_waits(room.database), SECONDS)
+        await connection.execute(update(run).where(run.c.id == started.run.id).values(status="completed"))
+    await speaking
+    assert await room.wishes(started) == Wishes(None, ())
+
+
+async def until_it_waits(database: Database) -> None:
+    """Wait until somebody waits for a lock; on SQLite whoever writes waits for the only writer."""
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    while database.is_postgres:
+        async with database.read() as connection:
+            if (await connection.execute(waiting)).scalar_one():
+                return
+        await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("status", ["archived", "completed"])
+async def test_a_discussion_that_was_put_away_is_active_again(room: Room, status: str) -> None:
+    started = await room.open()
+    away = await room.discussions.change(ANNA, started.discussion.id, {"status": status})
+    said = await room.say(away.id, "And square?")
+    now = await room.discussions.get(ANNA, away.id)
+    assert now.status == "active"
+    assert now.updated_at >= away.updated_at
+    assert said.discussion == now
+
+
+async def test_whoever_watches_the_discussions_is_told(room: Room) -> None:
+    async with hearing(room.database, "moot_changes") as changes:
+        started = await room.open()
+        await room.say(started.discussion.id, "And square?")
+        await room.finish()
+        await room.hall.go_on(CALLER, started.discussion.id, 1)
+        await eventually(lambda: len(changes) >= 3)
+    assert changes == [f"{ANNA} {started.discussion.id}"] * 3
+
+
+@pytest.mark.parametrize(
+    ("spoke", "first"),
+    [
+        ((), 0),
+        (("alpha",), 1),
+        (("alpha", "beta"), 2),
+        (("alpha", "beta", "gamma"), 0),
+        (("gamma", "beta", "alpha"), 1),
+        (("alpha", "somebody-who-left"), 1),
+    ],
+)
+async def test_the_table_goes_on_with_the_one_after_the_last_speaker(
+    room: Room, spoke: tuple[str, ...], first: int
+) -> None:
+    started = await room.open()
+    for participant in spoke:
+        await room.answered(started, participant)
+    await room.finish()
+    going_on = await room.hall.go_on(CALLER, started.discussion.id, 7)
+    plan = await room.plan(going_on)
+    assert (plan.mode, plan.turns, plan.first) == ("continue", 7, first)
+    assert (going_on.message, going_on.run.message, going_on.run.mode) == (None, None, "continue")
+    assert room.begun == [started.run.id, going_on.run.id]
+
+
+async def test_a_table_that_goes_on_is_active_again(room: Room) -> None:
+    started = await room.open()
+    await room.finish()
+    await room.discussions.change(ANNA, started.discussion.id, {"status": "archived"})
+    going_on = await room.hall.go_on(CALLER, started.discussion.id, 1)
+    assert await room.discussions.get(ANNA, started.discussion.id) == going_on.discussion
+    assert going_on.discussion.status == "active"
+
+
+async def test_a_table_that_still_speaks_does_not_go_on(room: Room) -> None:
+    started = await room.open()
+    with pytest.raises(Conflict, match=f"wait for run {started.run.id}, or stop it first"):
+        await room.hall.go_on(CALLER, started.discussion.id, 1)
+    assert await room.stored() == ONE
+    assert await room.wishes(started) == Wishes(None, ())
+
+
+async def test_a_table_that_is_told_twice_at_once_goes_on_once(room: Room) -> None:
+    started = await room.open()
+    await room.finish()
+    told = (room.hall.go_on(CALLER, started.discussion.id, 1) for _ in range(4))
+    ends = await asyncio.gather(*told, return_exceptions=True)
+    assert sorted(type(end).__name__ for end in ends) == ["Conflict", "Conflict", "Conflict", "Started"]
+
+
+async def test_whoever_is_about_to_leave_takes_nothing_in(room: Room) -> None:
+    started = await room.open()
+    await room.finish()
+    room.hall.leave()
+    for work in (
+        room.open(),
+        room.say(started.discussion.id, "And square?"),
+        room.hall.go_on(CALLER, started.discussion.id, 1),
+    ):
+        with pytest.raises(Leaving, match="ask again in a moment"):
+            await work
+    assert await room.stored() == ONE
+    assert room.begun == [started.run.id]
+
+
+async def test_nobody_speaks_in_another_tenants_discussion(room: Room) -> None:
+    id = (await room.open()).discussion.id
+    for intrusion in (
+        room.hall.say(STRANGER, Saying(discussion=id, message="Hello?")),
+        room.hall.go_on(STRANGER, id, 1),
+    ):
+        with pytest.raises(NotFound, match=id):
+            await intrusion
+    assert await room.stored() == ONE
+
+
+async def test_the_same_request_again_gets_the_same_reply_and_does_nothing(room: Room) -> None:
+    opened = await room.open(key="one")
+    assert await room.open(key="one") == opened
+    said = await room.say(opened.discussion.id, "And square?", key="two")
+    assert await room.say(opened.discussion.id, "And square?", key="two") == said
+    await room.finish()
+    going_on = await room.hall.go_on(CALLER, opened.discussion.id, 3, "three")
+    assert await room.hall.go_on(CALLER, opened.discussion.id, 3, "three") == going_on
+    assert await room.wishes(going_on) == Wishes(None, ())
+    assert await room.stored() == {"discussion": 1, "message": 2, "run": 3, "idempotency": 3}
+    assert room.begun == [opened.run.id, said.run.id, going_on.run.id]
+
+
+async def test_requests_of_one_key_that_come_at_once_are_one(room: Room) -> None:
+    opened = await asyncio.gather(*(room.open(key="one") for _ in range(4)))
+    assert opened == [opened[0]] * 4
+    said = await asyncio.gather(
+        *(room.say(opened[0].discussion.id, "And square?", key="two") for _ in range(4))
+    )
+    assert said == [said[0]] * 4
+    assert await room.stored() == {"discussion": 1, "message": 2, "run": 2, "idempotency": 2}
+    assert room.begun == [opened[0].run.id, said[0].run.id]
+
+
+async def test_a_key_is_for_one_request(room: Room) -> None:
+    opened = await room.open(key="key")
+    id = opened.discussion.id
+    for other in (
+        room.open("Why are tables square?", key="key"),
+        room.open(key="key", mode="parallel"),
+        room.say(id, "Why are tables round?", key="key"),
+        room.hall.go_on(CALLER, id, 1, "key"),
+    ):
+        with pytest.raises(Conflict, match="used for another request"):
+            await other
+    assert await room.wishes(opened) == Wishes(None, ())
+    assert await room.stored() == ONE | {"idempotency": 1}
+
+
+async def test_keys_are_each_tenants_own(room: Room) -> None:
+    mine = await room.open(key="key")
+    theirs = await room.hall.open(STRANGER, OPENING, "key")
+    assert theirs.discussion.id != mine.discussion.id
+    assert theirs.run.id != mine.run.id
+    assert await room.discussions.get(BERT, theirs.discussion.id) == theirs.discussion

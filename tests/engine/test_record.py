@@ -1,0 +1,128 @@
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from moot.engine.feeds import Feeds
+from moot.engine.journal import Journal
+from moot.engine.record import Record
+from moot.engine.remains import Remains
+from moot.model.chunks import Usage
+from moot.model.events import (
+    Answer,
+    Event,
+    Notice,
+    Seat,
+    StageStarted,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from moot.store.events import Events
+from moot.store.runs import Claim
+from tests.store.running import answer, claim, first_run
+
+SEAT = Seat("alpha", "answer", 0)
+LEFT = {SEAT: Remains(SEAT, "lab/one", Answer("So far", "Hm"))}
+
+
+class Kept:
+    """A record at work, and what became of it in the database."""
+
+    def __init__(self, database: Database, run: Claim, record: Record) -> None:
+        self.run = run
+        self.record = record
+        self._database = database
+
+    async def events(self) -> list[Event]:
+        rows = await Events(self._database).read(self.run.run, 0)
+        return [msgspec.json.decode(body, type=Event) for _, body in rows]
+
+    async def messages(self) -> list[tuple[str, str, str]]:
+        said = await Discussions(self._database).messages(self.run.discussion)
+        return [(message.content, message.thoughts, message.status) for message in said]
+
+
+@asynccontextmanager
+async def kept(
+    database: Database, left: Mapping[Seat, Remains] | None = None, *, again: Claim | None = None
+) -> AsyncIterator[Kept]:
+    run = again or await first_run(database)
+    events = Events(database)
+    journal = Journal(events, Feeds(events), lambda _: pytest.fail("nobody else has the run"))
+    writing = asyncio.create_task(journal.write_for_ever())
+    try:
+        yield Kept(database, run, Record(journal.open(run), run, (), left or {}))
+        await journal.written()
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+
+def ended(words: str = "", status: TurnStatus = "completed") -> TurnEnded:
+    return TurnEnded(
+        participant="alpha",
+        stage="answer",
+        round=0,
+        status=status,
+        message=Answer(words),
+        model="lab/one",
+        usage=Usage(),
+        cost=0.0,
+    )
+
+
+async def test_what_is_kept_is_safe_and_is_seen_by_the_next_turn(database: Database) -> None:
+    async with kept(database) as here:
+        await here.record.keep(ended("Round."), answer(here.run, "Round."))
+        assert await here.messages() == [("Round.", "", "completed")]
+        (said,) = here.record.said
+        assert said.content == "Round."
+        assert said.number > 0
+
+
+async def test_a_stage_is_announced_once_even_if_a_crash_lies_between(database: Database) -> None:
+    async with kept(database) as here:
+        await here.record.append([StageStarted(stage="round", round=0), StageStarted(stage="round", round=0)])
+    async with kept(database, again=await claim(database, here.run.run)) as again:
+        await again.record.append([StageStarted(stage="round", round=0)])
+        await again.record.append([StageStarted(stage="round", round=1)])
+    assert [event.round for event in await again.events() if isinstance(event, StageStarted)] == [0, 1]
+
+
+async def test_a_turn_that_is_spoken_anew_is_kept_as_it_is_now(database: Database) -> None:
+    async with kept(database, LEFT) as here:
+        start = TurnStarted(participant="alpha", stage="answer", round=0, attempt=1, model="lab/one")
+        await here.record.append(
+            [start, TextDelta(participant="alpha", stage="answer", round=0, text="New.")]
+        )
+        await here.record.keep(ended("New."), answer(here.run, "New."))
+        await here.record.close(None)
+        assert await here.messages() == [("New.", "", "completed")]
+
+
+async def test_a_turn_that_is_stopped_before_it_is_spoken_anew_keeps_what_was_seen(
+    database: Database,
+) -> None:
+    async with kept(database, LEFT) as here:
+        stopped = msgspec.structs.replace(answer(here.run, ""), status="stopped")
+        await here.record.keep(ended(status="stopped"), stopped)
+        await here.record.close("stopped_by_user")
+        assert await here.messages() == [("So far", "Hm", "stopped")]
+        (end,) = await here.events()
+        assert isinstance(end, TurnEnded)
+        assert end.message == Answer("So far", "Hm")
+
+
+async def test_turns_that_are_not_spoken_anew_are_closed(database: Database) -> None:
+    async with kept(database, LEFT) as here:
+        await here.record.append([Notice(kind="resumed", message="It goes on.")])
+        await here.record.close("follow_up_interrupt")
+        await here.record.close("follow_up_interrupt")
+        assert await here.messages() == [("So far", "Hm", "interrupted")]
+        assert [type(event) for event in await here.events()] == [Notice, TurnEnded]

@@ -1,0 +1,108 @@
+import pytest
+
+from moot.engine.remains import Remains, message, unfinished
+from moot.model.chunks import Usage
+from moot.model.events import (
+    Answer,
+    Event,
+    Notice,
+    RunStarted,
+    Seat,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
+from moot.model.participants import seat
+from moot.model.plans import Plan
+from moot.store.runs import Claim
+from moot.streams.stop import Reason
+
+ALPHA = {"participant": "alpha", "stage": "round", "round": 1}
+BETA = {"participant": "beta", "stage": "round", "round": 1}
+MODEL = "lab/one"
+
+
+def started(who: dict[str, object], attempt: int = 1) -> Event:
+    return TurnStarted(**who, attempt=attempt, model=MODEL)  # type: ignore[arg-type]
+
+
+def text(who: dict[str, object], words: str) -> Event:
+    return TextDelta(**who, text=words)  # type: ignore[arg-type]
+
+
+def ended(who: dict[str, object]) -> Event:
+    return TurnEnded(
+        **who,  # type: ignore[arg-type]
+        status="completed",
+        message=Answer("All."),
+        model=MODEL,
+        usage=Usage(),
+        cost=0.0,
+    )
+
+
+def test_only_turns_without_an_end_are_left() -> None:
+    log = [
+        RunStarted(participants=()),
+        started(ALPHA),
+        started(BETA),
+        text(BETA, "All"),
+        text(ALPHA, "So "),
+        ended(BETA),
+        text(ALPHA, "far"),
+        Notice(kind="resumed", message="", participant="alpha"),
+    ]
+    left = unfinished(log)
+    assert left == {
+        Seat("alpha", "round", 1): Remains(Seat("alpha", "round", 1), MODEL, Answer("So far")),
+    }
+
+
+def test_a_new_attempt_makes_the_earlier_words_void() -> None:
+    log = [started(ALPHA), text(ALPHA, "Old"), started(ALPHA, 2), text(ALPHA, "New")]
+    assert [left.answer.text for left in unfinished(log).values()] == ["New"]
+
+
+def test_thoughts_are_kept_apart_and_text_that_was_taken_back_is_gone() -> None:
+    log = [
+        started(ALPHA),
+        text(ALPHA, "Hm"),
+        TextRetracted(**ALPHA),  # type: ignore[arg-type]
+        ThoughtDelta(**ALPHA, text="Hm"),  # type: ignore[arg-type]
+        text(ALPHA, "Yes"),
+    ]
+    assert [left.answer for left in unfinished(log).values()] == [Answer("Yes", "Hm")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "words", "status"),
+    [
+        ("stopped_by_user", "So far", "stopped"),
+        ("follow_up_interrupt", "So far", "interrupted"),
+        ("follow_up_interrupt", "", "interrupted"),
+        (None, "So far", "partial"),
+        (None, "", "failed"),
+    ],
+)
+def test_a_turn_ends_with_what_was_seen_of_it(reason: Reason | None, words: str, status: TurnStatus) -> None:
+    end = Remains(Seat("alpha", "round", 1), MODEL, Answer(words)).ended(reason)
+    assert (end.status, end.message.text, end.model) == (status, words, MODEL)
+    assert end.usage == Usage(output=-(-len(words) // 4), estimated=True)
+    assert end.cost is None
+
+
+def test_its_message_says_who_spoke_to_whom() -> None:
+    plan = Plan(mode="consensus", participants=seat((MODEL, MODEL)), to=("alpha",))
+    claim = Claim("run_1", "tenant", "dis_1", plan, 2, 7, frozenset())
+    kept = message(claim, Remains(Seat("alpha", "round", 1), MODEL, Answer("So far", "Hm")).ended(None))
+    assert (kept.discussion, kept.run, kept.role, kept.audience) == (
+        "dis_1",
+        "run_1",
+        "assistant",
+        ("alpha",),
+    )
+    assert (kept.participant, kept.name, kept.stage, kept.round) == ("alpha", "Alpha", "round", 1)
+    assert (kept.content, kept.thoughts, kept.status, kept.provider) == ("So far", "Hm", "partial", "lab")

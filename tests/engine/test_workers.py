@@ -1,0 +1,304 @@
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from moot.engine.workers import LOOKS, Workers
+from moot.model.errors import Leaving, StoreUnavailable
+from moot.store.database import Database
+from moot.store.runs import Runs
+from moot.store.schema import worker
+from tests.databases import migrated
+from tests.store.hearing import eventually
+from tests.store.people import discuss, settle
+from tests.store.running import start
+
+LEASE = 1.0
+LONG = 5 * LOOKS  # rounds
+
+
+class Away(Database):
+    """A database that can be away, for all or only for those who write."""
+
+    reads = writes = True
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        if not self.reads:
+            raise StoreUnavailable("The database is away.")
+        async with super().read() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        if not self.writes:
+            raise StoreUnavailable("The database is away.")
+        async with super().write() as connection:
+            yield connection
+
+
+class Somebody:
+    """A worker that notes whom it takes over from, and whether it was taken over itself."""
+
+    def __init__(self, database: Database, id: str) -> None:
+        self.id = id
+        self.took: list[str] = []
+        self.fenced = 0
+        self.first: Callable[[], Awaitable[None]] | None = None  # what happens before a take-over is through
+        self.workers = Workers(database, id, LEASE, self._take_over, self._end)
+
+    async def _take_over(self, other: str) -> None:
+        if self.first is not None:
+            await self.first()
+        self.took.append(other)
+
+    def _end(self) -> None:
+        self.fenced += 1
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Away]:
+    async with migrated("postgres", tmp_path) as made, Away(made.url) as database:
+        yield database
+
+
+async def join(database: Database, *ids: str) -> list[Somebody]:
+    joined = [Somebody(database, id) for id in ids]
+    for one in joined:
+        await one.workers.join()
+    return joined
+
+
+async def rounds(count: int, *living: Somebody) -> None:
+    """Let everybody who lives beat and look, and take over to the end."""
+    for _ in range(count):
+        async with asyncio.TaskGroup() as group:
+            await asyncio.gather(*(one.workers._round(group) for one in living))
+
+
+async def rows(database: Database) -> dict[str, str | None]:
+    async with database.read() as connection:
+        found = await connection.execute(select(worker.c.id, worker.c.reaper))
+        return {row.id: row.reaper for row in found}
+
+
+async def test_who_is_silent_is_taken_over_once(database: Away) -> None:
+    one, other, _ = await join(database, "one", "other", "silent")
+    await rounds(LOOKS, one, other)
+    assert one.took == other.took == []
+    await rounds(LONG, one, other)
+    assert [*one.took, *other.took] == ["silent"]
+    assert await rows(database) == {"one": None, "other": None}
+
+
+async def test_who_lives_is_never_taken_over(database: Away) -> None:
+    living = await join(database, "one", "other", "third")
+    await rounds(LONG, *living)
+    assert [one.took for one in living] == [[], [], []]
+    for _ in range(LONG):  # those who are slow live too
+        await rounds(LOOKS - 1, living[0])
+        await rounds(1, *living[1:])
+    assert [one.took for one in living] == [[], [], []]
+    assert [one.fenced for one in living] == [0, 0, 0]
+
+
+async def test_27_who_wakes_up_and_was_taken_over_must_end(database: Away) -> None:
+    one, sleeper = await join(database, "one", "sleeper")
+    await rounds(LONG, one)
+    assert one.took == ["sleeper"]
+    await rounds(1, one, sleeper)
+    assert (sleeper.fenced, one.fenced) == (1, 0)
+    assert sleeper.took == []
+
+
+async def test_27_who_is_being_taken_over_must_end_too(database: Away) -> None:
+    one, sleeper = await join(database, "one", "sleeper")
+    async with database.write() as connection:
+        await connection.execute(update(worker).where(worker.c.id == "sleeper").values(reaper="one"))
+    await rounds(1, sleeper)
+    assert sleeper.fenced == 1
+    await rounds(1, one)
+    assert one.took == ["sleeper"]
+
+
+async def test_33_no_clock_is_asked(database: Away, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = await join(database, "one", "other")
+    for jump in (3600.0, -3600.0, 1e6):
+        with monkeypatch.context() as patch:
+            patch.setattr("time.time", lambda: 1e9 + jump)  # noqa: B023 - over before the next jump
+            patch.setattr("moot.engine.workers.time.monotonic", lambda: jump)  # noqa: B023
+            await rounds(1, one, other)
+    assert one.took == other.took == []
+
+
+@pytest.mark.parametrize("what", ["everything", "writing"])
+async def test_29_nobody_dies_while_the_database_is_away(database: Away, what: str) -> None:
+    living = await join(database, "one", "other", "third")
+    await rounds(LOOKS, *living)
+    database.reads, database.writes = what == "writing", False
+    await rounds(LONG, *living)
+    database.reads = database.writes = True
+    for one in living:
+        await rounds(1, one)
+    await rounds(LONG, *living)
+    assert [one.took for one in living] == [[], [], []]
+    assert [one.fenced for one in living] == [0, 0, 0]
+
+
+async def test_a_reaper_that_dies_half_way_is_replaced(database: Away) -> None:
+    reaper, other, _ = await join(database, "reaper", "other", "silent")
+    begun = asyncio.Event()
+
+    async def die() -> None:
+        begun.set()
+        await asyncio.sleep(3600)
+
+    reaper.first = die
+
+    async def live() -> None:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await reaper.workers._round(group)
+                await other.workers._beat()
+
+    dying = asyncio.create_task(live())
+    await begun.wait()
+    dying.cancel()
+    await asyncio.gather(dying, return_exceptions=True)
+    assert await rows(database) == {"reaper": None, "other": None, "silent": "reaper"}
+    await rounds(LONG, other)
+    assert other.took == ["reaper", "silent"]
+    assert await rows(database) == {"other": None}
+
+
+async def test_a_reaper_that_lives_is_left_to_it_however_long_it_takes(database: Away) -> None:
+    reaper, other, _ = await join(database, "reaper", "other", "silent")
+    done = asyncio.Event()
+
+    async def linger() -> None:
+        await done.wait()
+
+    reaper.first = linger
+    async with asyncio.TaskGroup() as group:
+        for _ in range(LOOKS + 1):
+            await reaper.workers._round(group)
+            await other.workers._beat()
+        for _ in range(LONG):
+            await reaper.workers._round(group)
+            await rounds(1, other)
+        assert await rows(database) == {"reaper": None, "other": None, "silent": "reaper"}
+        done.set()
+    assert reaper.took == ["silent"]
+    assert other.took == []
+    assert reaper.fenced == other.fenced == 0
+
+
+async def test_a_take_over_that_the_database_cuts_short_is_taken_up_again(database: Away) -> None:
+    one, _ = await join(database, "one", "silent")
+    tries: list[int] = []
+
+    async def fail_twice() -> None:
+        tries.append(1)
+        if len(tries) < 3:
+            raise StoreUnavailable("The database is away.")
+
+    one.first = fail_twice
+    await rounds(LONG, one)
+    assert one.took == ["silent"]
+    assert len(tries) == 3
+    assert await rows(database) == {"one": None}
+
+
+async def test_two_who_took_each_other_for_dead_are_both_taken_over(database: Away) -> None:
+    third, *_ = await join(database, "third", "one", "other")
+    async with database.write() as connection:
+        for id, reaper in (("one", "other"), ("other", "one")):
+            await connection.execute(update(worker).where(worker.c.id == id).values(reaper=reaper))
+    await rounds(1, third)
+    assert sorted(third.took) == ["one", "other"]
+    assert await rows(database) == {"third": None}
+
+
+async def test_26_who_leaves_with_runs_is_taken_over_at_once(database: Away) -> None:
+    one, leaver = await join(database, "one", "leaver")
+    await leaver.workers.leave(unfinished=True)
+    await rounds(1, leaver)
+    assert leaver.fenced == 0
+    await rounds(1, one)
+    assert one.took == ["leaver"]
+    assert await rows(database) == {"one": None}
+
+
+async def test_who_leaves_nothing_is_gone(database: Away) -> None:
+    one, leaver = await join(database, "one", "leaver")
+    await leaver.workers.leave(unfinished=False)
+    await rounds(LONG, leaver, one)
+    assert one.took == []
+    assert leaver.fenced == 0
+    assert await rows(database) == {"one": None}
+
+
+async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: Away) -> None:
+    await settle(database)
+    table = await discuss(database)
+    one, _ = await join(database, "one", "silent")
+    found: list[str] = []
+
+    async def look() -> None:
+        found.extend(await Runs(database).left_by("silent"))
+
+    one.first = look
+    added: list[str] = []
+
+    async def add() -> None:
+        while True:
+            added.append((await start(database, table, of="silent")).id)
+
+    adding = asyncio.create_task(add())
+    await rounds(LONG, one)
+    with pytest.raises(Leaving):
+        await adding
+    assert one.took == ["silent"]
+    assert sorted(found) == sorted(added)
+    assert added != []
+
+
+async def test_workers_that_run_by_themselves(database: Away) -> None:
+    one, other, mortal = joined = await join(database, "one", "other", "mortal")
+    beating = {one.id: asyncio.create_task(one.workers.beat_for_ever()) for one in joined}
+    beating["mortal"].cancel()
+    await eventually(lambda: [*one.took, *other.took] == ["mortal"])
+    await one.workers.leave(unfinished=True)
+    await eventually(lambda: "one" in other.took)
+    async with asyncio.timeout(20):
+        await beating["one"]
+        while await rows(database) != {"other": None}:
+            await asyncio.sleep(0.01)
+    beating["other"].cancel()
+    await asyncio.gather(*beating.values(), return_exceptions=True)
+    assert one.fenced == other.fenced == mortal.fenced == 0
+
+
+async def test_beats_go_on_while_somebody_is_taken_over(database: Away) -> None:
+    reaper, _ = await join(database, "reaper", "silent")
+    done = asyncio.Event()
+    beats: list[int] = []
+
+    async def linger() -> None:
+        while len(beats) < 3:
+            async with database.read() as connection:
+                found = await connection.execute(select(worker.c.beats).where(worker.c.id == "reaper"))
+                beats.extend({found.scalar_one()} - set(beats))
+            await asyncio.sleep(0.01)
+        done.set()
+
+    reaper.first = linger
+    beating = asyncio.create_task(reaper.workers.beat_for_ever())
+    async with asyncio.timeout(20):
+        await done.wait()
+    beating.cancel()
+    await asyncio.gather(beating, return_exceptions=True)
