@@ -19,7 +19,7 @@ ENDING = 0.5  # seconds that streams go on after the figures are taken
 NEWCOMER_SECONDS = 0.3  # between two runs that begin beside the others
 NEWCOMER_CHUNKS = 10
 LOOK_SECONDS = 0.05
-OPENING = 16  # discussions that are opened at the same time
+OPENING = 8  # discussions that are opened at the same time
 LONGEST = 240.0  # seconds, after which something hangs
 
 
@@ -110,9 +110,12 @@ async def _opened(http: aiohttp.ClientSession, url: str, model: str, lanes: int,
 
     async def open_one() -> str:
         async with at_once, http.post(f"{url}/api/discussions", json=body) as response:
-            assert response.status == 201, await response.text()
-            run: str = (await response.json())["run"]["id"]
-            return run
+            if response.status != 503:
+                assert response.status == 201, await response.text()
+                run: str = (await response.json())["run"]["id"]
+                return run
+        await asyncio.sleep(float(response.headers["Retry-After"]))
+        return await open_one()
 
     return list(await asyncio.gather(*(open_one() for _ in range(runs))))
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bench.server import allow_many_files
 
-AT_ONCE = 16  # streams that are opened at the same time
+AT_ONCE = 8  # streams that are opened at the same time
 MOST_CUTS = 100
 AGAIN_SECONDS = 0.01
 

@@ -263,9 +263,13 @@ class Reader:
                     raise AssertionError(f"the run ended before: {self.events}")
                 await asyncio.sleep(0.005)
 
-    async def spoken(self) -> None:
-        """Wait for the first words."""
-        await self.until(lambda events: any(event["type"] == "text_delta" for event in events))
+    async def spoken(self, participants: int = 1) -> None:
+        """Wait until so many have spoken."""
+
+        def enough(events: list[Any]) -> bool:
+            return len({e["participant"] for e in events if e["type"] == "text_delta"}) >= participants
+
+        await self.until(enough)
 
     async def ended(self) -> str:
         """Wait for the end, and return how it ended."""

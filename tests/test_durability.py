@@ -16,7 +16,7 @@ import pytest
 
 from tests.chaos import Site, figure, seeded, site
 from tests.databases import KINDS, Kind
-from tests.store.hearing import eventually
+from tests.store.hearing import SECONDS, eventually
 
 KILLS = 3
 QUESTION = {"message": "Now?", "participants": ["lab/quick-z"], "language": "en"}
@@ -49,7 +49,6 @@ async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, 
         [server] = here.servers
         killed = await here.open("single", "quick-a", at=server)
         server.kill()
-        assert here.ledger.calls == []
         await server.start()
         ended = await here.open("single", "quick-b", at=server)
         assert await server.end() == 0
@@ -65,7 +64,7 @@ async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts
             [server] = here.servers
             for number in range(2):
                 old = await here.open("parallel", f"yielding-a{number}", f"yielding-b{number}")
-                await old.spoken()
+                await old.spoken(2)
                 new = await here.say(old.discussion)
                 await asyncio.sleep(chance.uniform(0, 0.02))
                 server.kill()
@@ -74,7 +73,7 @@ async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts
                 assert await new.ended() == "completed"
                 cut = await old.check()
                 assert [answer["status"] for answer in cut] == ["interrupted"] * 2
-                assert any(answer["content"] for answer in cut)
+                assert all(answer["content"] for answer in cut)
                 assert len(await new.check()) == 2
 
 
@@ -83,7 +82,7 @@ async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_
 
 
 async def _told_to_end(kind: Kind, folder: Path) -> None:
-    async with site(kind, folder, lease=20.0) as here:
+    async with site(kind, folder, lease=30.0) as here:
         [server] = here.servers
         long = await here.open("consensus", "yielding-a", "quick-b", at=server)
         short = await here.open("consensus", "steady-c", "steady-d", at=server)
@@ -104,7 +103,7 @@ async def _told_to_end(kind: Kind, folder: Path) -> None:
         ready = time.monotonic()
         await long.until(lambda events: any(event.get("kind") == "resumed" for event in events))
         figure(f"{kind}: taken up {time.monotonic() - ready:.1f} s after the next one was ready")
-        assert time.monotonic() - ready < 15, "it waited for the lease"
+        assert time.monotonic() - ready < 22, "it waited for the lease"
         assert await long.ended() == "completed"
         assert len(await long.check()) == 4
         assert len(await short.check()) == 4
@@ -184,16 +183,18 @@ def fill(ballast: Path) -> None:
             file.write(bytes(4096))
 
 
-async def test_a_first_start_that_was_killed_half_way_is_completed_by_the_next(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_first_start_that_was_killed_half_way_is_completed_by_the_next(
+    kind: Kind, tmp_path: Path
+) -> None:
     with seeded(31) as chance:
-        moments = [(kind, books, chance.uniform(0, 0.03)) for kind in KINDS for books in (False, True)]
-        await asyncio.gather(*(_killed_at_first(tmp_path, *moment) for moment in moments))
+        moments = [(books, chance.uniform(0, 0.03)) for books in (False, True)]
+        await asyncio.gather(*(_killed_at_first(kind, tmp_path, *moment) for moment in moments))
 
 
-async def _killed_at_first(folder: Path, kind: Kind, books: bool, delay: float) -> None:
+async def _killed_at_first(kind: Kind, folder: Path, books: bool, delay: float) -> None:
     """Kill a server a little after it began to make our tables, or those of the books; then start it again."""
-    mine = folder / f"{kind}-{books}"
-    async with site(kind, mine, servers=0) as here:
+    async with site(kind, folder / f"books-{books}", servers=0) as here:
         server = await here.add(start=False)
         starting = asyncio.create_task(server.start())
         await _tables_begun(kind, here, books=books)
@@ -215,7 +216,7 @@ async def _tables_begun(kind: Kind, here: Site, *, books: bool) -> None:
     migrating = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
     schema = "SELECT count(*) FROM pg_namespace WHERE nspname = 'dbos'"
     connection: Any = await asyncpg.connect(here.url)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SECONDS):
         while not await connection.fetchval(schema if books else migrating):
             await asyncio.sleep(0.002)
     await connection.close()

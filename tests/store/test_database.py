@@ -184,7 +184,6 @@ async def test_29_a_postgres_that_breaks_off_is_told_of_and_found_again(moment: 
                 if moment == "idle":
                     await connection.execute(text("SELECT 1"))
         await breaking
-        await other.execute()
         await other.close()
         await add(database, "two")
         assert await count(database) == 1

@@ -136,6 +136,25 @@ async def test_37_a_stop_that_races_the_end_leaves_one_final_state(database: Dat
         assert (await runs.get(ANNA, run.run)).status == "completed"
 
 
+async def test_runs_that_end_in_the_same_discussions_at_once_do_not_lock_each_other_out(
+    database: Database,
+) -> None:
+    log, run = Events(database), await first_run(database)
+    tables = [await Discussions(database).get(ANNA, run.discussion), await discuss(database)]
+    end = Ending("completed", 5.0)
+    for _ in range(5):
+        batches = [[await claimed(database, table) for table in tables] for _ in range(4)]
+        written = await asyncio.gather(
+            *(
+                log.write(
+                    [entry(one, 1, ["the end"], [answer(one)], end) for one in (batch, batch[::-1])[n % 2]]
+                )
+                for n, batch in enumerate(batches)
+            )
+        )
+        assert all(batch.stale == frozenset() for batch in written)
+
+
 async def test_an_end_moves_its_discussion_to_the_front(database: Database) -> None:
     run = await first_run(database)
     await discuss(database, title="Later")

@@ -19,12 +19,12 @@ from moot.model.errors import NotFound, UsageError
 from moot.model.requests import ModelRequest
 from moot.server.bodies import Changes, GoOn, NewDiscussion, NewMessage, said
 from moot.server.limits import model_calls
+from moot.server.paging import Limit
 from moot.store.discussions import Discussions, Page
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 from moot.store.runs import Runs
 
-Limit = Annotated[int, QueryParameter(ge=1, le=100)]
 Cursor = Annotated[str | None, QueryParameter(max_length=200, description="The `next` of the page before")]
 Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
