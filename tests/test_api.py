@@ -307,7 +307,6 @@ async def test_a_new_message_interrupts_and_the_next_answer_has_heard_the_last(j
     assert "Wait: something else." in str(sent)
 
 
-@pytest.mark.xfail(reason="a message is numbered before the answer that it interrupts")
 async def test_what_was_interrupted_comes_before_what_interrupted_it(journey: Journey) -> None:
     opened = await journey.open("lab/long")
     discussion = opened["discussion"]["id"]
@@ -701,7 +700,6 @@ def not_reading(server: MootServer, path: str) -> socket.socket:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells so easily")
-@pytest.mark.xfail(reason="a page of the log is so many events, however large they are")
 async def test_readers_that_do_not_read_cost_little(journey: Journey) -> None:
     opened = await journey.finished(*["lab/big"] * 24, mode="parallel")
     path = f"/api/runs/{opened['run']['id']}/events"

@@ -87,8 +87,7 @@ async def stage(
         await migrate(database)
         ada, bob = [await _with_token(Accounts(database), name) for name in ("ada", "bob")]
         async with serving(folder, url, settings=scripted, MOOT_AUTH="accounts") as server:
-            login = await server.post("/api/login", {"name": "bob", "password": PASSWORD})
-            session = {"Cookie": login.headers["Set-Cookie"].partition(";")[0]}
+            session = await _logged_in(server, "bob")
             description = (await server.get("/api/openapi.json")).body
             yield Stage(
                 server,
@@ -108,6 +107,11 @@ async def _with_token(accounts: Accounts, name: str) -> Headers:
     return {"Authorization": f"Bearer {secret}"}
 
 
+async def _logged_in(server: MootServer, name: str) -> Headers:
+    login = await server.post("/api/login", {"name": name, "password": PASSWORD})
+    return {"Cookie": login.headers["Set-Cookie"].partition(";")[0]}
+
+
 async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]]:
     """Let Ada have one of everything; the ids are told by the path under which they are found."""
 
@@ -119,7 +123,8 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
     project = (await made("/api/projects", {"name": SECRET}))["id"]
     post = (await made(f"/api/projects/{project}/posts", {"title": SECRET}))["id"]
     persona = (await made("/api/personas", {"name": SECRET, "system_prompt": SECRET}))["id"]
-    token = (await made("/api/tokens", {"name": SECRET}))["id"]
+    session = await _logged_in(server, "ada")
+    token = (await server.post("/api/tokens", {"name": SECRET}, session)).body["id"]
     opened = await made(
         "/api/discussions",
         {"message": SECRET, "participants": ["scripted/echo"], "project": project, "persona": persona},

@@ -53,3 +53,16 @@ async def test_one_who_does_not_wait_takes_nobody_else_along() -> None:
     await asyncio.gather(leaves, return_exceptions=True)
     gate.open(app)
     assert (await stays)[0] == 200
+
+
+async def test_who_waits_for_a_server_that_cannot_start_is_sent_away() -> None:
+    gate, sent = Gate(), []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    waiting = asyncio.create_task(gate({"type": "http", "path": "/api/me"}, None, send))
+    await asyncio.sleep(0)
+    gate.give_up()
+    await waiting
+    assert sent[0]["status"] == 503

@@ -14,7 +14,7 @@ from moot.engine import books, durable
 from moot.engine.durable import MOST_EXECUTIONS, DurableRuns
 from moot.engine.feeds import Feeds
 from moot.engine.journal import Journal
-from moot.model.discussions import Message, Run
+from moot.model.discussions import LIVE, Message, Run
 from moot.model.errors import StoreUnavailable
 from moot.model.events import (
     Event,
@@ -223,6 +223,18 @@ async def test_a_mistake_of_ours_ends_the_run_with_words(works: Works) -> None:
     assert await works.over(run) == "failed"
     (notice,) = [event for event in await works.events(run) if isinstance(event, Notice)]
     assert "mistake in Moot" in notice.message
+
+
+async def test_a_log_that_cannot_be_read_ends_the_run_with_words_too(works: Works) -> None:
+    run = await works.new()
+    await works.cut_off(run, "Half a")
+    async with works.database.write() as connection:
+        damaged = text("UPDATE run_event SET body = '{}' WHERE run = :run AND seq = 1")
+        await connection.execute(damaged, {"run": run.id})
+    works.runs.start(run.id)
+    while (status := (await Runs(works.database).get(ANNA, run.id)).status) in LIVE:
+        await asyncio.sleep(0.01)
+    assert status == "failed"
 
 
 async def test_while_the_database_is_away_a_run_waits(works: Works) -> None:

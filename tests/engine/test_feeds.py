@@ -98,7 +98,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REMEMBERED", 5)
-    monkeypatch.setattr(module, "A_PAGE", 3)
     monkeypatch.setattr(stored, "A_PAGE", 3)
 
 

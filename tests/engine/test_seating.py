@@ -94,6 +94,12 @@ async def test_how_somebody_is_to_be_asked_is_kept(seating: Seating) -> None:
     )
 
 
+async def test_who_was_read_can_be_sent_back(seating: Seating) -> None:
+    seated = await seating.seat(ANNA, [Wanted(model=ECHO, name="Ada", temperature=0.2), ECHO])
+    read = msgspec.convert(msgspec.to_builtins(seated), list[Wanted])
+    assert await seating.seat(ANNA, read) == seated
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [

@@ -8,13 +8,15 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.engine.workers import LOOKS, Workers
+from moot.model.discussions import Run
 from moot.model.errors import Leaving, StoreUnavailable
+from moot.model.plans import Plan
 from moot.store.database import Database
-from moot.store.runs import Runs
+from moot.store.runs import Runs, add_run
 from moot.store.schema import worker
 from tests.databases import migrated
 from tests.store.hearing import eventually
-from tests.store.people import discuss, settle
+from tests.store.people import ANNA, discuss, settle
 from tests.store.running import start
 
 LEASE = 1.0
@@ -265,6 +267,28 @@ async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: Aw
     assert one.took == ["silent"]
     assert sorted(found) == sorted(added)
     assert added != []
+
+
+async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(database: Away) -> None:
+    await settle(database)
+    table = await discuss(database)
+    one, _ = await join(database, "one", "silent")
+    found: list[str] = []
+
+    async def look() -> None:
+        found.extend(await Runs(database).left_by("silent"))
+
+    one.first = look
+    plan = Plan(mode="single", participants=table.participants)
+    new = Run(id="run_1", discussion=table.id, message=None, mode="single", status="waiting", created_at=0.0)
+    async with database.write() as connection:
+        await add_run(connection, ANNA, new, plan, "silent")
+        reaping = asyncio.create_task(rounds(LOOKS + 1, one))
+        done, _ = await asyncio.wait({reaping}, timeout=0.5)
+        assert not done
+    await reaping
+    assert found == ["run_1"]
+    assert one.took == ["silent"]
 
 
 async def test_workers_that_run_by_themselves(database: Away) -> None:

@@ -87,8 +87,15 @@ async def test_another_s_token_is_not_there(house: House) -> None:
     "body", [{}, {"name": ""}, {"name": " "}, {"name": "a\x00"}, {"name": "x" * 500}, {"name": "a", "b": 1}]
 )
 async def test_a_token_needs_a_name(cottage: House, body: object) -> None:
+    await cottage.ada()
+    assert (await cottage.client.post("/api/tokens", json=body)).status_code == 400
+
+
+async def test_a_token_makes_no_tokens(cottage: House) -> None:
     bob = await cottage.bearer("bob")
-    assert (await cottage.client.post("/api/tokens", json=body, headers=bob)).status_code == 400
+    refused = await cottage.client.post("/api/tokens", json={"name": "another"}, headers=bob)
+    assert (refused.status_code, "log in" in refused.json()["detail"]) == (403, True)
+    assert len((await cottage.client.get("/api/tokens", headers=bob)).json()) == 1
 
 
 async def test_nobody_can_sign_up(cottage: House) -> None:

@@ -15,7 +15,7 @@ NEW = {"message": "What is a moot?", "participants": ["scripted/echo"]}
 
 def test_little_is_needed_to_open_a_discussion() -> None:
     new = msgspec.convert(NEW, NewDiscussion)
-    assert (new.mode, new.rounds, new.title, new.persona, new.model) == ("single", 2, None, None, None)
+    assert (new.mode, new.rounds, new.title, new.persona, new.model) == (None, 2, None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,29 @@ async def test_what_is_refused_leaves_nothing_behind(table: Talking, wrong: dict
     assert opened.status_code == 201, "the key is still free"
 
 
+@pytest.mark.parametrize(("seats", "mode"), [(1, "single"), (2, "parallel"), (3, "parallel")])
+async def test_everybody_speaks_unless_a_mode_is_chosen(table: Talking, seats: int, mode: str) -> None:
+    assert (await table.open(participants=["scripted/echo"] * seats))["discussion"]["mode"] == mode
+
+
+async def test_a_consensus_takes_two(table: Talking) -> None:
+    alone = NEW | {"participants": ["scripted/echo"], "mode": "consensus"}
+    refused = await table.call("POST", "/api/discussions", alone)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "mode")
+    opened = (await table.open(mode="consensus"))["discussion"]
+    path, one = f"/api/discussions/{opened['id']}", {"participants": ["scripted/echo"]}
+    assert (await table.call("PATCH", path, one)).status_code == 400
+    assert (await table.ok("PATCH", path, one | {"mode": "single"}))["mode"] == "single"
+    assert (await table.call("PATCH", path, {"mode": "consensus"})).status_code == 400
+
+
+async def test_participants_can_be_read_changed_and_sent_back(table: Talking) -> None:
+    opened = (await table.open())["discussion"]
+    wished = [opened["participants"][0], opened["participants"][1] | {"temperature": 0.5}]
+    changed = await table.ok("PATCH", f"/api/discussions/{opened['id']}", {"participants": wished})
+    assert changed["participants"] == wished
+
+
 async def test_a_change_that_is_refused_changes_nothing(table: Talking) -> None:
     before = (await table.open())["discussion"]
     path = f"/api/discussions/{before['id']}"

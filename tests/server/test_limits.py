@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from moot.model.accounts import Caller
 from moot.model.errors import Busy
 from moot.server import limits
 from moot.server.limits import Limits, Recent, address
@@ -68,10 +69,11 @@ async def test_calls_that_start_models_have_a_limit_of_their_own(database: Datab
 
 
 async def test_another_token_of_the_same_account_does_not_help(database: Database) -> None:
-    async with built(database, model=2, standard=4) as house:
+    async with built(database, model=2, standard=3) as house:
         ada = await house.bearer("ada")
-        made = await house.client.post("/api/tokens", json={"name": "second"}, headers=ada)
-        second = {"Authorization": f"Bearer {made.json()['secret']}"}
+        caller = Caller(account="ada", tenant="ada", name="ada", kind="local")
+        secret, _ = await house.accounts.make_token(caller, "second")
+        second = {"Authorization": f"Bearer {secret}"}
         replies = [await house.client.post("/api/ask", headers=who) for who in (ada, second, second)]
         assert [reply.status_code for reply in replies] == [201, 201, 429]
         assert (await house.client.get("/api/me", headers=second)).status_code == 429

@@ -159,6 +159,21 @@ def test_a_body_that_does_not_fit_is_refused_by_the_name_of_the_field(
     assert reply.json()["detail"] == f"{named}: {error['message']}"
 
 
+def test_what_does_not_fit_is_said_in_words(client: TestClient[Litestar]) -> None:
+    told = client.post("/take", json={"name": "Ada", "inner": {"size": "x"}}).json()["detail"]
+    assert told == "inner.size: It must be a whole number."
+    told = client.post("/take", json={"name": "Ada", "inner": {"size": 1, "hue": 2}}).json()["detail"]
+    assert told == "inner.hue: There is no such field; known are size."
+
+
+def test_a_body_that_is_too_large_is_told_how_large_one_may_be(client: TestClient[Litestar]) -> None:
+    reply = client.post("/take", json={"name": "x" * 10_000_000})
+    assert (reply.status_code, reply.json()["detail"]) == (
+        413,
+        "The body is too large: 10,000,000 bytes are the most.",
+    )
+
+
 def test_no_body_is_said_to_be_missing(client: TestClient[Litestar]) -> None:
     reply = client.post("/take")
     assert reply.json()["errors"] == [{"field": "body", "message": "There is none: send a JSON object."}]

@@ -286,7 +286,7 @@ async def test_a_message_comes_back_as_it_was_stored(database: Database, discuss
     for discussion, id in (("dis_none", "msg_1"), (new.id, "msg_none")):
         with pytest.raises(NotFound):
             await discussions.message(discussion, id)
-    assert set(asdict(said)) == {column.name for column in message.c} - {"tenant"}
+    assert set(asdict(said)) == {column.name for column in message.c} - {"tenant", "place"}
 
 
 class Explained:
@@ -323,7 +323,7 @@ async def many(database: Database) -> None:
         said = Message(id=id, discussion=id, role="user", content="words")
         rows[table].append({**asdict(again), "tenant": ANNA})
         rows[run].append({**asdict(ended), "tenant": ANNA, "plan": plan})
-        rows[message].append(message_values(ANNA, said))
+        rows[message].append(message_values(ANNA, said, place=n))
         rows[run_event].append({"run": id, "seq": 1, "body": "{}"})
     async with database.write() as connection:
         for into, values in rows.items():

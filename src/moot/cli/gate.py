@@ -21,12 +21,24 @@ class Gate:
     def open(self, app: App) -> None:
         self._opened.set_result(app)
 
+    def give_up(self) -> None:
+        """Send those who wait away: there will be no application."""
+        if not self._opened.done():
+            self._opened.set_result(_away)
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if not self._opened.done() and (answer := AT_ONCE.get(scope["path"])):
-            status, body = answer
-            await send({"type": "http.response.start", "status": status, "headers": HEADERS})
-            await send({"type": "http.response.body", "body": body})
+            await _say(send, *answer)
             return
         hang_up.offer(scope, send)
         app = await asyncio.shield(self._opened)
         await app(scope, receive, send)
+
+
+async def _away(_scope: Any, _receive: Any, send: Any) -> None:
+    await _say(send, 503, b"the server could not start")
+
+
+async def _say(send: Any, status: int, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": HEADERS})
+    await send({"type": "http.response.body", "body": body})

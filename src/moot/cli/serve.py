@@ -74,6 +74,7 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
             await _hang_up(house, server, serving)
             await _leave(house)
     finally:
+        gate.give_up()
         server.should_exit = True
         await asyncio.gather(serving, return_exceptions=True)
     return 0
@@ -110,6 +111,10 @@ async def _until_told(server: Server, serving: asyncio.Task[None]) -> None:
 async def _drain(house: "House", server: Server) -> None:
     """Take in nothing new, and give the runs that go on some time to end; their readers stay until then."""
     house.hall.leave()
+    if house.durable.live:
+        sys.stderr.write(
+            f"moot: waiting up to {DRAIN_SECONDS:.0f} s for runs to end; Ctrl-C again ends at once.\n"
+        )
     until = asyncio.get_running_loop().time() + DRAIN_SECONDS
     while house.durable.live and not server.should_exit and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110 - three things may end it
         await asyncio.sleep(LOOK_SECONDS)

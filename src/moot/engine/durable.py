@@ -22,12 +22,12 @@ from moot.engine.speaker import Speaker
 from moot.engine.table import Body, LiveTable, Scene
 from moot.model.discussions import Message
 from moot.model.errors import Leaving, StoreUnavailable
-from moot.model.events import Event, Notice, RunEnded, RunStarted, Seat, TurnStatus
+from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus, Seat, TurnStatus
 from moot.model.participants import Participant
 from moot.providers.registry import Resolved
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.events import A_PAGE, Events
+from moot.store.events import Events
 from moot.store.runs import Claim, Runs, Wishes
 from moot.streams.stop import Reason, Stop
 
@@ -195,33 +195,40 @@ class DurableRuns:
 
     async def _execute(self, run: str, execution: Execution) -> None:
         await self._after_earlier_ones(run)
-        try:
-            claim = await patiently(lambda: self._runs.claim(run, self._worker))
-        except Leaving:
-            await (
-                asyncio.Event().wait()
-            )  # for the end: DBOS must not hear that the run is over, it is others' now
+        claim = await self._claim(run)
         if claim is None:
             return
         journal = self._journal.open(claim)
         await journal.append([_beginning(claim)])
-        record = await patiently(lambda: self._record(claim, journal))
-        execution.wish(await patiently(lambda: self._runs.wishes(run)))
-        if claim.epoch > MOST_EXECUTIONS:
-            words = f"This run was taken up {MOST_EXECUTIONS} times and never finished."
-            await _give_up(journal, record, words)
-            return
+        record = Record(journal, claim, (), {})
         try:
-            ended = RunEnded(status=await self._table(claim, record, execution).play())
-            await record.close(execution.stop.reason)
+            record = await patiently(lambda: self._record(claim, journal))
+            execution.wish(await patiently(lambda: self._runs.wishes(run)))
+            status = await self._played(claim, record, execution)
         except Exception:
             # A mistake of ours ends this run with words, not the worker and not in silence.
             log.exception("a run failed", extra={"run": run})
-            await _give_up(journal, record, "A mistake in Moot itself ended this run.")
-            return
-        await journal.end(ended)
-        metrics.RUNS.labels(claim.plan.mode, ended.status).inc()
+            status = await _given_up(record, "A mistake in Moot itself ended this run.")
+        await journal.end(RunEnded(status=status))
+        metrics.RUNS.labels(claim.plan.mode, status).inc()
         self._own(self._ended(claim, [m for m in record.said if m.run == run and m.participant]))
+
+    async def _claim(self, run: str) -> Claim | None:
+        try:
+            return await patiently(lambda: self._runs.claim(run, self._worker))
+        except Leaving:
+            # The run is others' now, and DBOS must not hear that it is over: wait for the end of this process.
+            await asyncio.Event().wait()
+            raise
+
+    async def _played(self, claim: Claim, record: Record, execution: Execution) -> RunStatus:
+        if claim.epoch > MOST_EXECUTIONS:
+            return await _given_up(
+                record, f"This run was taken up {MOST_EXECUTIONS} times and never finished."
+            )
+        status = await self._table(claim, record, execution).play()
+        await record.close(execution.stop.reason)
+        return status
 
     async def _record(self, claim: Claim, journal: RunJournal) -> Record:
         said = await self._discussions.messages(claim.discussion)
@@ -230,9 +237,7 @@ class DurableRuns:
     async def _cut_off(self, claim: Claim) -> dict[Seat, Remains]:
         """Find the turns that the last execution did not bring to their ends."""
         events: list[Event] = []
-        page: list[tuple[int, str]] = []
-        while not events or len(page) == A_PAGE:
-            page = await self._events.read(claim.run, events[-1].seq if events else 0)
+        while page := await self._events.read(claim.run, events[-1].seq if events else 0):
             events += [msgspec.json.decode(body, type=Event) for _, body in page]
         return unfinished(events)
 
@@ -271,10 +276,10 @@ class DurableRuns:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _give_up(journal: RunJournal, record: Record, words: str) -> None:
+async def _given_up(record: Record, words: str) -> RunStatus:
     await record.close(None)
-    await journal.append([Notice(kind="gave_up", message=words)])
-    await journal.end(RunEnded(status="failed"))
+    await record.append([Notice(kind="gave_up", message=words)])
+    return "failed"
 
 
 def _beginning(claim: Claim) -> Event:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from itertools import islice
 
 from moot.engine import metrics
-from moot.store.events import A_PAGE, Events
+from moot.store.events import Events
 
 REMEMBERED = 1000
 LOOK_SECONDS = 5.0
@@ -78,8 +78,8 @@ class Feed:
         rows = await self._events.read(self._run, seq)
         if rows:
             self._known = max(self._known, rows[-1][0])
-        if self._last is None and len(rows) < A_PAGE:  # this reader is up to date: others can go on from here
-            self._last = rows[-1][0] if rows else seq
+        elif self._last is None:  # this reader is up to date: others can go on from here
+            self._last = seq
         return [self._framed(number, body) for number, body in rows]
 
     async def _catch_up(self) -> None:

@@ -23,6 +23,7 @@ from moot.store.discussions import (
     add_discussion,
     add_message,
     hold,
+    place_last,
     refuse_if_live,
     tell_change,
 )
@@ -78,6 +79,10 @@ class Hall:
         """Take in nothing new: this process is about to end."""
         self._leaving = True
 
+    def refuse_if_leaving(self) -> None:
+        if self._leaving:
+            raise Leaving("This server is ending: ask again in a moment.")
+
     async def open(self, caller: Caller, opening: Opening, key: str | None = None) -> Started:
         """Open a discussion with its first message."""
         heard: str = await asyncio.to_thread(detect, opening.message)
@@ -113,8 +118,7 @@ class Hall:
         new: bool = False,
     ) -> Started:
         """Store all of it or nothing, then let the run begin."""
-        if self._leaving:
-            raise Leaving("This server is ending: ask again in a moment.")
+        self.refuse_if_leaving()
         async with self._database.write() as connection:
             if key is not None:
                 earlier = await earlier_reply(connection, caller.tenant, key, request, Started)
@@ -129,6 +133,8 @@ class Hall:
             if started.message is not None:
                 number = await add_message(connection, caller.tenant, started.message)
                 started = replace(started, message=replace(started.message, number=number))
+            else:
+                await place_last(connection, started.run.id)
             await tell_change(self._database, connection, caller.tenant, id)
             if key is not None:
                 await keep_reply(connection, caller.tenant, key, started)

@@ -102,6 +102,7 @@ class RunJournal:
             bodies,
             self._messages,
             self._ending,
+            self.claim.place,
         )
         self._pending, self._messages, self._ending = [], [], None
         self._growing.clear()

@@ -15,8 +15,12 @@ from moot.store.personas import Personas
 
 
 class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A seat that somebody asks for: a model, and perhaps a persona, a name and how it is to be asked."""
+    """A seat that somebody asks for: a model, and perhaps a persona, a name and how it is to be asked.
 
+    `id` is taken so that a participant that was read can be sent back; it always comes of the name.
+    """
+
+    id: Annotated[str, Meta(max_length=60)] | None = None
     model: Annotated[str, Meta(min_length=3, max_length=200)]
     persona: Annotated[str, Meta(max_length=60)] | None = None
     name: Name | None = None

@@ -8,6 +8,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from moot.context.prompt import written
+from moot.engine import metrics
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
 from moot.model.errors import ProviderError
@@ -121,6 +122,7 @@ async def _spoken(speaker: Speaker, chain: Sequence[Resolved], request: ModelReq
         """Nobody watches this being written."""
 
     ended = await speaker.speak(Seat("structured"), chain, request, Stop(), unheard)
+    metrics.count_turn(ended)
     if ended.status != "completed":
         raise ProviderError(ended.fault or fault("bad_response", f"{ended.model} gave no answer."))
     return ended

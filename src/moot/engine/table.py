@@ -126,7 +126,7 @@ class LiveTable:
         said = self._transcript.said
         if (done := _kept(said, self._scene.run, seat)) is not None:
             return done.status
-        upto = said[-1].number if said else 0
+        upto = max((message.number for message in said), default=0)
         ended = await self._asked(seat, view(said, seat.participant, self._scene.run), instruction)
         message = _message(self._scene, ended, view.__name__, upto, instruction)
         await self._transcript.keep(ended, message)

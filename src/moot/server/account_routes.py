@@ -9,6 +9,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct
 
 from moot.model.accounts import LONGEST_PASSWORD, NAME_LENGTH, Caller, CredentialKind, Token
+from moot.model.errors import Refused
 from moot.model.texts import Name
 from moot.server.auth import OPEN_TO_ALL, session_cookie
 from moot.server.limits import Limits, address
@@ -83,6 +84,9 @@ class AccountRoutes(Controller):
     async def make_token(
         self, data: JSONBody[NewToken], caller: Given[Caller], accounts: Given[Accounts]
     ) -> MadeToken:
+        """Only whoever logged in makes tokens: one that leaks must not outlive its deletion in another."""
+        if caller.kind == "token":
+            raise Refused("A token makes no tokens: log in with your password to make one.")
         secret, made = await accounts.make_token(caller, data.name)
         return MadeToken(id=made.id, name=made.name, created_at=made.created_at, secret=secret)
 

@@ -19,12 +19,15 @@ Mode = Literal["single", "parallel", "consensus"]
 
 
 class NewDiscussion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`participants` are models, or models with a persona, a name and settings."""
+    """`participants` are models, or models with a persona, a name and settings.
+
+    `mode`, left out, is single for one participant and parallel for several.
+    """
 
     message: Words
     participants: Table
     title: Title | None = None
-    mode: Mode = "single"
+    mode: Mode | None = None
     rounds: Rounds = 2
     persona: Id | None = None
     project: Id | None = None

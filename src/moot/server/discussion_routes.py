@@ -1,5 +1,6 @@
 """Discussions over HTTP: open, list, read, change, speak, go on, archive, delete, and see what was sent."""
 
+from collections.abc import Sized
 from typing import Annotated
 
 import msgspec
@@ -74,11 +75,13 @@ class DiscussionRoutes(Controller):
         await _check(caller, data.persona, data.project, data.language, personas, projects)
         if data.model is not None:
             seating.check(data.model, "model")
+        mode = data.mode or ("single" if len(data.participants) == 1 else "parallel")
+        _check_mode(mode, data.participants)
         opening = Opening(
             message=said(data.message),
             title=said(data.title, "title").strip() if data.title is not None else None,
             participants=await seating.seat(caller.tenant, data.participants),
-            mode=data.mode,
+            mode=mode,
             rounds=data.rounds,
             persona=data.persona,
             project=data.project,
@@ -144,6 +147,9 @@ class DiscussionRoutes(Controller):
             changes["title"] = said(changes["title"], "title").strip()
         if "participants" in changes:
             changes["participants"] = await seating.seat(caller.tenant, changes["participants"])
+        if changes.keys() & {"mode", "participants"}:
+            now = await discussions.get(caller.tenant, id)
+            _check_mode(changes.get("mode", now.mode), changes.get("participants", now.participants))
         return await discussions.change(caller.tenant, id, changes)
 
     @post("/{id:str}/messages", status_code=202, guards=[model_calls], summary="Say something")
@@ -201,9 +207,14 @@ class DiscussionRoutes(Controller):
         if answer.participant is None or answer.run is None or answer.view is None:
             raise NotFound(f"{turn!r} is no turn of a participant.")
         plan = await runs.plan(answer.run)
-        earlier = await discussions.messages(id, before=(answer.upto or 0) + 1)
+        earlier = await discussions.messages(id, upto=answer.upto)
         seen = VIEWS[answer.view](earlier, answer.participant, answer.run)
         return prompt(plan, plan.participant(answer.participant), seen, answer.instruction or "")
+
+
+def _check_mode(mode: str, participants: Sized) -> None:
+    if mode == "consensus" and len(participants) < 2:
+        raise UsageError("mode: consensus takes at least two participants: add one, or choose single.")
 
 
 async def _check(

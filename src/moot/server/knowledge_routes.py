@@ -1,8 +1,8 @@
 """Knowledge over HTTP: exporting discussions, consolidating projects, and reading what was found."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from litestar import Controller, get, post
+from litestar import Controller, Request, get, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
@@ -13,6 +13,7 @@ from moot.model.knowledge import InsightPage
 from moot.model.texts import ModelName
 from moot.server.limits import model_calls
 from moot.server.paging import Cursor, Limit
+from moot.server.waiting import while_waited_for
 from moot.store.insights import Insights
 from moot.store.projects import Projects
 
@@ -36,12 +37,14 @@ class KnowledgeRoutes(Controller):
     async def export(
         self,
         id: FromPath[str],
+        request: Request[Caller, Any, Any],
         caller: Given[Caller],
         knowledge: Given[Knowledge],
         data: JSONBody[Asked | None] = None,
     ) -> Exported:
         """Answer when the model has: a summary, how useful it is, and insights. An earlier export is replaced."""
-        return await knowledge.export(caller.tenant, id, data.model if data else None)
+        export = knowledge.export(caller.tenant, id, data.model if data else None)
+        return await while_waited_for(request, export)
 
     @get("/discussions/{id:str}/insights", summary="List what was found in a discussion")
     async def of_discussion(
@@ -58,12 +61,14 @@ class KnowledgeRoutes(Controller):
     async def consolidate(
         self,
         id: FromPath[str],
+        request: Request[Caller, Any, Any],
         caller: Given[Caller],
         knowledge: Given[Knowledge],
         data: JSONBody[Asked | None] = None,
     ) -> Consolidated:
         """Answer when the model has; from then on participants are told of the patterns."""
-        return await knowledge.consolidate(caller.tenant, id, data.model if data else None)
+        consolidation = knowledge.consolidate(caller.tenant, id, data.model if data else None)
+        return await while_waited_for(request, consolidation)
 
     @get("/projects/{id:str}/patterns", summary="Read the newest completed consolidation")
     async def patterns(

@@ -5,6 +5,7 @@ from litestar.di import NamedDependency as Given
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from moot.engine.changes import Changes
+from moot.engine.hall import Hall
 from moot.model.accounts import Caller
 from moot.server.auth import OPEN_TO_ALL
 from moot.server.sse import MEDIA_TYPE, Readers
@@ -21,7 +22,8 @@ async def healthz() -> str:
 
 
 @get("/readyz", opt=OPEN_TO_ALL, tags=TAGS, media_type=MediaType.TEXT, summary="Whether requests are served")
-async def readyz(database: Given[Database]) -> str:
+async def readyz(database: Given[Database], hall: Given[Hall]) -> str:
+    hall.refuse_if_leaving()
     await database.ping()
     return "ok"
 

@@ -24,6 +24,7 @@ from moot.model.errors import (
     StoreUnavailable,
     UsageError,
 )
+from moot.server.wording import worded
 
 STATUSES: Mapping[type[MootError], tuple[int, str]] = {
     NotFound: (404, "Not found"),
@@ -40,7 +41,7 @@ RETRY_SECONDS = 2
 WORDS = {
     404: "There is nothing at this address.",
     405: "This address does not take that method; Allow says which it takes.",
-    413: "The body is too large.",
+    413: "The body is too large: {limit:,} bytes are the most.",
 }
 
 # How a refusal begins that is about one field, and how msgspec tells which field it misses or does not know.
@@ -93,21 +94,30 @@ def http_error(request: Request[Any, Any, Any], error: HTTPException) -> Respons
         return mistake(request, error)
     found: list[FieldError] = []
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
-        found = [_field_error(extra) for extra in error.extra]
-    detail = "; ".join(f"{one.field}: {one.message}" for one in found) or WORDS.get(
-        error.status_code, error.detail
-    )
+        found = [_field_error(request, extra) for extra in error.extra]
+    detail = " ".join(f"{one.field}: {one.message}" for one in found) or _detail(request, error)
     title = HTTPStatus(error.status_code).phrase.capitalize()
     return answer(Problem(title, error.status_code, detail, tuple(found)), dict(error.headers or {}))
 
 
-def _field_error(extra: Mapping[str, Any]) -> FieldError:
-    key, message = str(extra.get("key") or "data"), str(extra.get("message"))
+def _detail(request: Request[Any, Any, Any], error: HTTPException) -> str:
+    if error.status_code == 413:
+        return WORDS[413].format(limit=request.route_handler.resolve_request_max_body_size() or 0)
+    return WORDS.get(error.status_code, error.detail)
+
+
+def _field_error(request: Request[Any, Any, Any], extra: Mapping[str, Any]) -> FieldError:
+    key, said = str(extra.get("key") or "data"), str(extra.get("message"))
+    if key == "data" and said == "'data'":
+        return FieldError("body", "There is none: send a JSON object.")
+    parameters = request.route_handler.parsed_fn_signature.parameters
+    if extra.get("source") == "body":
+        message = worded(said, parameters["data"].annotation, "" if key == "data" else key)
+    else:
+        message = worded(said, parameters[key].annotation) if key in parameters else said
     if extra.get("source") == "header":
         return FieldError(key.replace("_", "-"), message)
-    if key == "data" and message == "'data'":
-        return FieldError("body", "There is none: send a JSON object.")
-    if named := NAMED.fullmatch(message):
+    if named := NAMED.fullmatch(said):
         return FieldError(named[1] if key == "data" else f"{key}.{named[1]}", message)
     return FieldError("body" if key == "data" else key, message)
 

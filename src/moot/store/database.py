@@ -160,6 +160,7 @@ def _postgres(url: str) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
         pool_pre_ping=True,
+        hide_parameters=True,  # what was said must not come into a log with a statement that failed
     )
 
 
@@ -170,6 +171,7 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=2 * BUSY_SECONDS,
         connect_args={"timeout": BUSY_SECONDS},
+        hide_parameters=True,
     )
 
     @event.listens_for(engine.sync_engine, "connect")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, delete, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE, Discussion, DiscussionStatus, Message, Run
@@ -98,15 +98,27 @@ class Discussions:
             await tell_change(self._database, connection, tenant, id)
 
     async def messages(
-        self, id: str, *, before: int | None = None, limit: int | None = None, hidden: bool = True
+        self,
+        id: str,
+        *,
+        before: int | None = None,
+        upto: int | None = None,
+        limit: int | None = None,
+        hidden: bool = True,
     ) -> tuple[Message, ...]:
-        """Return the newest messages, or the newest before a number, in the order in which they were said."""
+        """Return the newest messages, in their order: run by run, so that what was interrupted comes first.
+
+        `before` goes on from the message of that number; `upto` leaves out what was not there yet at that one.
+        """
         query = select(*MESSAGE_FIELDS).where(message.c.discussion == id)
         if before is not None:
-            query = query.where(message.c.number < before)
+            place = select(message.c.place).where(message.c.number == before).scalar_subquery()
+            query = query.where(tuple_(message.c.place, message.c.number) < tuple_(place, before))
+        if upto is not None:
+            query = query.where(message.c.number <= upto)
         if not hidden:
             query = query.where(message.c.hidden.is_(False))
-        query = query.order_by(message.c.number.desc()).limit(limit)
+        query = query.order_by(message.c.place.desc(), message.c.number.desc()).limit(limit)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
         return tuple(Message(**row) for row in reversed(rows))
@@ -133,15 +145,24 @@ async def add_discussion(connection: AsyncConnection, tenant: str, account: str,
 
 
 async def add_message(connection: AsyncConnection, tenant: str, new: Message) -> int:
-    """Insert a message and return its number."""
-    query = insert(message).values(**message_values(tenant, new)).returning(message.c.number)
-    return int((await connection.execute(query)).scalar_one())
+    """Insert what somebody says, give it and the run that it starts their place, and return its number."""
+    query = insert(message).values(**message_values(tenant, new, place=0)).returning(message.c.number)
+    number = int((await connection.execute(query)).scalar_one())
+    await connection.execute(update(message).where(message.c.number == number).values(place=number))
+    await connection.execute(update(run).where(run.c.id == new.run).values(place=number))
+    return number
 
 
-def message_values(tenant: str, new: Message) -> dict[str, Any]:
+async def place_last(connection: AsyncConnection, id: str) -> None:
+    """Give a run that answers to nothing its place, after all that was said."""
+    newest = select(func.coalesce(func.max(message.c.number), 0)).scalar_subquery()
+    await connection.execute(update(run).where(run.c.id == id).values(place=newest))
+
+
+def message_values(tenant: str, new: Message, place: int) -> dict[str, Any]:
     values = msgspec.structs.asdict(new)
     del values["number"]  # the database counts
-    return {**values, "tenant": tenant}
+    return {**values, "tenant": tenant, "place": place}
 
 
 async def hold(connection: AsyncConnection, ids: Collection[str]) -> None:

@@ -18,7 +18,8 @@ from moot.store.database import Database
 from moot.store.discussions import hold, message_values, tell_change
 from moot.store.schema import discussion, message, run, run_event
 
-A_PAGE = 500
+A_PAGE = 500  # events
+LARGEST_PAGE = 256 * 1024  # characters, and the event that goes past them
 RUNS_A_SIGNAL = 150  # a signal holds less than 8,000 bytes
 
 SQLITE_OWNED = text(
@@ -56,6 +57,7 @@ class Entry(Struct, frozen=True):
     bodies: list[str]
     messages: list[Message]
     ending: Ending | None
+    place: int = 0
 
 
 class Written(Struct, frozen=True):
@@ -70,12 +72,13 @@ class Events:
         self._database = database
 
     async def read(self, id: str, after: int) -> list[tuple[int, str]]:
+        """Return some events after a number; none where there are no more."""
         query = select(run_event.c.seq, run_event.c.body).where(
             run_event.c.run == id, run_event.c.seq > after
         )
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(run_event.c.seq).limit(A_PAGE))
-            return [(seq, body) for seq, body in rows]
+            return _first_of([(seq, body) for seq, body in rows])
 
     async def newest(self, id: str) -> int:
         query = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
@@ -94,7 +97,7 @@ class Events:
             numbers: dict[str, int] = {}
             for entry in mine:
                 for new in entry.messages:
-                    numbers[new.id] = await self._keep(connection, entry.tenant, new)
+                    numbers[new.id] = await self._keep(connection, entry, new)
                 if entry.ending is not None:
                     await self._end(connection, entry, entry.ending)
             await self._tell(connection, mine)
@@ -115,10 +118,10 @@ class Events:
         else:
             await connection.exec_driver_sql(SQLITE_INSERT, rows)
 
-    async def _keep(self, connection: AsyncConnection, tenant: str, new: Message) -> int:
+    async def _keep(self, connection: AsyncConnection, entry: Entry, new: Message) -> int:
         """Insert a finished turn unless it is there, and return its number."""
         add = POSTGRES_ADD if self._database.is_postgres else SQLITE_ADD
-        await connection.execute(add, message_values(tenant, new))
+        await connection.execute(add, message_values(entry.tenant, new, entry.place))
         name = {f"of_{column.name}": getattr(new, column.name) for column in TURN}
         return int((await connection.execute(KEPT, name)).scalar_one())
 
@@ -140,3 +143,15 @@ class Events:
         for at in range(0, len(ends), RUNS_A_SIGNAL):
             payload = ",".join(ends[at : at + RUNS_A_SIGNAL])
             await connection.execute(text("SELECT pg_notify('moot_events', :payload)"), {"payload": payload})
+
+
+def _first_of(rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return as many events as make a page: a reader that does not read holds one."""
+    page: list[tuple[int, str]] = []
+    size = 0
+    for seq, body in rows:
+        page.append((seq, body))
+        size += len(body)
+        if size >= LARGEST_PAGE:
+            break
+    return page

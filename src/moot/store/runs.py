@@ -36,6 +36,7 @@ class Claim(Struct, frozen=True):
     epoch: int
     seq: int
     stages: frozenset[tuple[str, int]]
+    place: int = 0
 
 
 class Runs:
@@ -61,7 +62,7 @@ class Runs:
             update(run)
             .where(run.c.id == id, run.c.status.in_(LIVE))
             .values(epoch=run.c.epoch + 1, worker=worker, status="running")
-            .returning(run.c.tenant, run.c.discussion, run.c.plan, run.c.epoch)
+            .returning(run.c.tenant, run.c.discussion, run.c.plan, run.c.epoch, run.c.place)
         )
         last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
         opened = select(run_event.c.body).where(run_event.c.run == id, run_event.c.body.like(STAGES))
@@ -81,6 +82,7 @@ class Runs:
             row.epoch,
             seq,
             frozenset((s.stage, s.round) for s in stages),
+            row.place,
         )
 
     async def wishes(self, id: str) -> Wishes:

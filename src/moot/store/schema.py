@@ -220,6 +220,7 @@ run = Table(
     Column("stop", Text, nullable=True),  # why the whole run is to end
     Column("stopped", Json(Strings), nullable=True),  # participants that are to end
     Column("worker", Text, nullable=True),
+    Column("place", Number, nullable=False, server_default="0"),
     _time(),
     _time("ended_at", null=True),
     Index(None, "discussion", "id"),
@@ -239,6 +240,7 @@ message = Table(
     "message",
     metadata,
     *_numbered(),
+    Column("place", Number, nullable=False),  # the number of what its run answers to: runs never interleave
     _tenant(),
     _of("discussion"),
     _of("run", null=True),
@@ -265,7 +267,7 @@ message = Table(
     Column("instruction", Text, nullable=True),
     _time(),
     UniqueConstraint("run", "stage", "round", "participant"),
-    Index(None, "discussion", "number"),
+    Index(None, "discussion", "place", "number"),
 )
 
 insight = Table(

@@ -288,6 +288,7 @@ def make_tables() -> None:
         sa.Column("stop", sa.Text(), nullable=True),
         sa.Column("stopped", sa.Text(), nullable=True),
         sa.Column("worker", sa.Text(), nullable=True),
+        sa.Column("place", NUMBER, server_default="0", nullable=False),
         sa.Column("created_at", sa.Float(precision=53), nullable=False),
         sa.Column("ended_at", sa.Float(precision=53), nullable=True),
         sa.ForeignKeyConstraint(
@@ -312,6 +313,7 @@ def make_tables() -> None:
         "message",
         sa.Column("number", NUMBER, autoincrement=True, nullable=False),
         sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("place", NUMBER, nullable=False),
         sa.Column("tenant", sa.Text(), nullable=False),
         sa.Column("discussion", sa.Text(), nullable=False),
         sa.Column("run", sa.Text(), nullable=True),
@@ -348,7 +350,9 @@ def make_tables() -> None:
             "run", "stage", "round", "participant", name="uq_message_run_stage_round_participant"
         ),
     )
-    op.create_index("ix_message_discussion_number", "message", ["discussion", "number"], unique=False)
+    op.create_index(
+        "ix_message_discussion_place_number", "message", ["discussion", "place", "number"], unique=False
+    )
     op.create_table(
         "run_event",
         sa.Column("run", sa.Text(), nullable=False),
