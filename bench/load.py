@@ -65,6 +65,7 @@ class Relayed(Struct, frozen=True):
     newcomer_p50_ms: float | None
     newcomer_p99_ms: float | None
     lost: int
+    cuts: int
     troubles: list[str]
 
 
@@ -87,7 +88,7 @@ async def relayed(ground: Ground, load: Load) -> Relayed:
                 await _newcomers(http, server.url, readers, load.newcomers)
                 readers.tell_no_more()
                 heard = msgspec.json.decode(await readers.hear(), type=Heard)
-            if heard.troubles:
+            if heard.troubles or heard.cuts:
                 server.show_log()
     return _figures(load, ramp, spent, heard)
 
@@ -175,13 +176,14 @@ def _figures(load: Load, ramp: float, spent: Spent, heard: Heard) -> Relayed:
         newcomer_p50_ms=_percentile(heard.newcomers, 50) if heard.newcomers else None,
         newcomer_p99_ms=_percentile(heard.newcomers, 99) if heard.newcomers else None,
         lost=heard.lost,
+        cuts=heard.cuts,
         troubles=heard.troubles,
     )
 
 
 def unfinished(load: Load) -> Relayed:
     """What is to be said of a load that did not come to its end."""
-    nothing = Heard(0, 0, [], [], [], load.streams * load.chunks, [f"did not end within {LONGEST:g} s"])
+    nothing = Heard(0, 0, [], [], [], load.streams * load.chunks, 0, [f"did not end within {LONGEST:g} s"])
     return _figures(load, 0.0, Spent(1.0, 0.0, 0.0, 0.0, 0.0), nothing)
 
 

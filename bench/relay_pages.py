@@ -11,15 +11,18 @@ from typing import Any
 
 import aiohttp
 from msgspec import Struct
+from msgspec.structs import asdict
 from sqlalchemy import Table, insert, text
 
 from bench.databases import Ground
 from bench.processes import moot_serve
 from moot.model.accounts import Account
+from moot.model.discussions import Discussion, Message
 from moot.model.ids import new_id
 from moot.model.participants import seat
 from moot.store.accounts import Accounts
 from moot.store.database import Database
+from moot.store.discussions import message_values
 from moot.store.migration import migrate
 from moot.store.schema import discussion, message
 
@@ -98,28 +101,32 @@ async def _add(database: Database, table: Table, rows: Sequence[dict[str, Any]])
 
 
 def _discussion(account: Account, number: int) -> dict[str, Any]:
-    return {
-        "id": new_id("dis"),
-        "tenant": account.tenant,
-        "account": account.id,
-        "title": f"What is discussed in number {number}",
-        "status": "active",
-        "mode": "parallel",
-        "participants": seat(("scripted/echo", "scripted/echo")),
-        "rounds": 2,
-        "created_at": float(number),
-        "updated_at": float(number),
-    }
+    new = Discussion(
+        id=new_id("dis"),
+        title=f"What is discussed in number {number}",
+        status="active",
+        mode="parallel",
+        participants=seat(("scripted/echo", "scripted/echo")),
+        rounds=2,
+        persona=None,
+        project=None,
+        language="en",
+        model=None,
+        summary=None,
+        usefulness=None,
+        exported_at=None,
+        created_at=float(number),
+        updated_at=float(number),
+    )
+    return {**asdict(new), "tenant": account.tenant, "account": account.id}
 
 
 def _message(account: Account, discussion: str, number: int) -> dict[str, Any]:
-    return {
-        "id": new_id("msg"),
-        "tenant": account.tenant,
-        "discussion": discussion,
-        "role": "assistant" if number % 2 else "user",
-        "content": f"What was said as number {number}, in a sentence or two. " * 5,
-        "status": "completed",
-        "hidden": False,
-        "created_at": float(number),
-    }
+    new = Message(
+        id=new_id("msg"),
+        discussion=discussion,
+        role="assistant" if number % 2 else "user",
+        content=f"What was said as number {number}, in a sentence or two. " * 5,
+        created_at=float(number),
+    )
+    return message_values(account.tenant, new, place=number)

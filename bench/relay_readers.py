@@ -18,6 +18,7 @@ from bench.server import allow_many_files
 
 AT_ONCE = 8  # streams that are opened at the same time
 MOST_CUTS = 100
+MOST_TROUBLES = 5
 AGAIN_SECONDS = 0.01
 
 
@@ -32,7 +33,10 @@ class Order(Struct, frozen=True):
 
 
 class Heard(Struct, frozen=True):
-    """What was heard in all; lateness is in seconds, and that of chunks is of those within the window."""
+    """What was heard in all; lateness is in seconds, and that of chunks is of those within the window.
+
+    `cuts` are readers that the server let go too early; they come back where they were.
+    """
 
     chunks: int
     events: int
@@ -40,6 +44,7 @@ class Heard(Struct, frozen=True):
     first: list[float]
     newcomers: list[float]
     lost: int
+    cuts: int
     troubles: list[str]
 
 
@@ -68,7 +73,7 @@ class Hall:
 
     def __init__(self) -> None:
         self.window = (float("inf"), float("inf"))
-        self.chunks = self.events = self.lost = 0
+        self.chunks = self.events = self.lost = self.cuts = 0
         self.late: list[float] = []
         self.first: list[float] = []
         self.newcomers: list[float] = []
@@ -83,7 +88,14 @@ class Hall:
 
     def heard(self) -> Heard:
         return Heard(
-            self.chunks, self.events, self.late, self.first, self.newcomers, self.lost, self.troubles[:20]
+            self.chunks,
+            self.events,
+            self.late,
+            self.first,
+            self.newcomers,
+            self.lost,
+            self.cuts,
+            self.troubles[:MOST_TROUBLES],
         )
 
 
@@ -134,8 +146,8 @@ class Reader(asyncio.Protocol):
             self.left.set_result(None)
         else:
             self._cuts += 1
+            self._hall.cuts += 1
             self._rest = b""
-            self._trouble(f"was cut off after {self._last}")
             self._hall.again.put_nowait(self)
 
     def _number(self, numbered: bytes) -> None:

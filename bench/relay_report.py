@@ -51,15 +51,16 @@ def _relay_goals(on: OnDatabase) -> Iterator[Goal]:
     for load in on.loads:
         name = f"CPU a chunk, {_streams(load)}"
         if load.streams > 1:
-            found = load.chunk_us if load.chunks_a_second else inf
-            yield _at_most(name, on.database, found, CHUNK_US, " µs")
+            spent = load.chunk_us if load.chunks_a_second else inf
+            yield _at_most(name, on.database, spent, CHUNK_US, " µs")
         if load.newcomer_p50_ms is not None and load.newcomer_p99_ms is not None:
             beside = f"first token beside {load.streams} streams"
             yield _at_most(f"{beside}, p50", on.database, load.newcomer_p50_ms, FIRST_MS, " ms")
             yield _at_most(f"{beside}, p99", on.database, load.newcomer_p99_ms, FIRST_MS, " ms")
         if load.streams == MOST_STREAMS:
-            whole = not load.lost and not load.troubles
-            yield Goal(f"{_streams(load)} without loss", on.database, "0 lost", f"{load.lost:,} lost", whole)
+            found = f"{load.lost:,} lost, {load.cuts:,} cut off"
+            whole = not load.lost and not load.cuts and not load.troubles
+            yield Goal(f"{_streams(load)} without loss", on.database, "0 lost, 0 cut off", found, whole)
 
 
 def _other_goals(on: OnDatabase) -> Iterator[Goal]:
@@ -113,10 +114,10 @@ def _relayed(databases: Sequence[OnDatabase]) -> Iterator[str]:
             "late p50, ms",
             "late p99, ms",
         ),
-        "lost",
+        *("lost", "cut off"),
     )
     for on in databases:
-        yield _row(f"{on.database}, at rest", "", "", "", f"{on.rest_percent:.1f}", "", "", "", "")
+        yield _row(f"{on.database}, at rest", *[""] * 3, f"{on.rest_percent:.1f}", *[""] * 5)
         for load in on.loads:
             yield _row(
                 f"{on.database}, {_streams(load)}",
@@ -128,6 +129,7 @@ def _relayed(databases: Sequence[OnDatabase]) -> Iterator[str]:
                 _short(load.late_p50_ms),
                 _short(load.late_p99_ms),
                 f"{load.lost:,}",
+                f"{load.cuts:,}",
             )
 
 

@@ -75,7 +75,7 @@ def test_logs_go_to_standard_error_and_the_libraries_keep_quiet(
     logs.configure()
     logging.getLogger("moot").info("we are up")
     logging.getLogger("sqlalchemy.engine").info("SELECT everything")
-    logging.getLogger("dbos").warning("look here")
+    logging.getLogger("alembic").warning("look here")
     out, err = capsys.readouterr()
     assert out == ""
     assert [json.loads(line)["message"] for line in err.splitlines()] == ["we are up", "look here"]

@@ -71,6 +71,7 @@ class Talking:
             _numbered(events, claim.run, claim.seq + 1),
             [message] if status is not None else [],
             Ending(status, time.time()) if status is not None else None,
+            claim.place,
         )
         await self.house.events.write([entry])
         self.house.feeds.publish(run, entry.first, entry.bodies)

@@ -57,6 +57,7 @@ class House:
         self.database = database
         self._lease = settings.lease
         self._left = False
+        self._seeking: list[asyncio.Task[None]] = []  # what finds runs that are to be executed here
         self.worker = f"worker-{uuid4().hex}" if database.is_postgres else "local"
         self.accounts = Accounts(database)
         self.personas = Personas(database, shipped())
@@ -114,22 +115,19 @@ class House:
             self.readers.end_stuck_ones(),
             self.revocations.run(),
         ]
+        seeking = [self.durable.launch()]
         if self.database.is_postgres:
             await self.workers.join()
-            loops += [
-                listen(self.database, self._missed),
-                self.workers.beat_for_ever(),
-                self.durable.adopt_for_ever(self._lease),
-            ]
-        tasks = [asyncio.create_task(loop) for loop in (*loops, self.durable.launch())]
+            loops += [listen(self.database, self._missed)]
+            seeking += [self.workers.beat_for_ever(), self.durable.adopt_for_ever(self._lease)]
+        self._seeking = [asyncio.create_task(loop) for loop in seeking]
+        tasks = [*(asyncio.create_task(loop) for loop in loops), *self._seeking]
         for task in tasks:
             task.add_done_callback(_must_not_fail)
         try:
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _cancelled(tasks)
 
     async def leave(self) -> None:
         """Write down what was said, and let others have what did not end.
@@ -138,6 +136,8 @@ class House:
         """
         await self.journal.written()
         if not self.durable.live:
+            self.durable.begin_no_more()
+            await _cancelled(self._seeking)
             await self.durable.close()
         self._left = True
         if self.database.is_postgres:
@@ -210,6 +210,12 @@ def _alone(path: Path) -> Iterator[None]:
                 "which many servers can share."
             ) from None
         yield
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _must_not_fail(task: asyncio.Task[None]) -> None:

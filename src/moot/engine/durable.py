@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 from sqlalchemy.exc import SQLAlchemyError
@@ -97,6 +97,7 @@ class DurableRuns:
         self._chains = chains
         self._ended = ended
         self._tasks: set[asyncio.Task[None]] = set()
+        self._resting = False
         self._launched: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()
 
     async def launch(self) -> None:
@@ -115,7 +116,7 @@ class DurableRuns:
 
     async def take_over(self, worker: str) -> None:
         """Take up the runs that a dead worker left; raise StoreUnavailable if it has to be tried again."""
-        dbos = (await self._launched).dbos
+        dbos = (await asyncio.shield(self._launched)).dbos
         await asyncio.to_thread(books.recover, dbos, worker)
         await self._take_up(worker)
 
@@ -124,7 +125,7 @@ class DurableRuns:
 
         A worker that was taken over may, before it finds out, take a run up again that others were to have.
         """
-        await self._launched
+        await asyncio.shield(self._launched)
         while True:
             await asyncio.sleep(seconds)
             try:
@@ -141,7 +142,17 @@ class DurableRuns:
         for run in await patiently(lambda: self._runs.left_by(worker)):
             await self._start(run)
 
+    def begin_no_more(self) -> None:
+        """Let what was not begun wait until this process has ended; others will begin it."""
+        self._resting = True
+
     async def close(self) -> None:
+        """End DBOS, once nothing goes on here and nobody takes anything up."""
+        self.begin_no_more()
+        if self._tasks and self._launched.done():
+            await asyncio.wait(self._tasks, timeout=AGAIN_SECONDS)
+        for task in self._tasks:
+            task.cancel()
         if self._launched.done():
             dbos = self._launched.result().dbos
             await asyncio.to_thread(dbos.DBOS.destroy, destroy_registry=True)
@@ -153,7 +164,7 @@ class DurableRuns:
         self._own(self._start(run))
 
     async def _start(self, run: str) -> None:
-        dbos, execute = await self._launched
+        dbos, execute = await asyncio.shield(self._launched)
         while True:
             try:
                 with dbos.SetWorkflowID(run):
@@ -185,6 +196,8 @@ class DurableRuns:
             execution.wish(wishes)
 
     async def _guarded(self, run: str) -> None:
+        if self._resting:
+            await _for_the_end()
         self.live[run] = execution = Execution()
         metrics.LIVE_RUNS.inc()
         try:
@@ -217,9 +230,7 @@ class DurableRuns:
         try:
             return await patiently(lambda: self._runs.claim(run, self._worker))
         except Leaving:
-            # The run is others' now, and DBOS must not hear that it is over: wait for the end of this process.
-            await asyncio.Event().wait()
-            raise
+            await _for_the_end()
 
     async def _played(self, claim: Claim, record: Record, execution: Execution) -> RunStatus:
         if claim.epoch > MOST_EXECUTIONS:
@@ -274,6 +285,12 @@ class DurableRuns:
                 log.warning("an earlier run does not end; going on without it", extra={"run": run})
                 return
             await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _for_the_end() -> NoReturn:
+    """Wait for the end of this process: others have the run then, and DBOS must not hear that it is over."""
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
 
 
 async def _given_up(record: Record, words: str) -> RunStatus:

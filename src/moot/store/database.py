@@ -178,7 +178,9 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
     def prepare(connection: Any, _: object) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, so that DDL is in transactions too
         cursor = connection.cursor()
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16384"):
+        with contextlib.suppress(sqlite3.OperationalError):  # whoever holds the new file makes it so for all
+            cursor.execute("PRAGMA journal_mode=WAL")
+        for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16384"):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
