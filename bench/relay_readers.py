@@ -125,7 +125,7 @@ class Reader(asyncio.Protocol):
         if not self._answered:
             self._answered = True
             if not data.startswith(b"HTTP/1.1 200 "):
-                self._trouble(data.decode("latin-1"))
+                self._trouble(data.partition(b"\r\n")[0].decode("latin-1"))
                 self._transport.close()
                 return
         *blocks, self._rest = (self._rest + data).split(b"\n\n")
