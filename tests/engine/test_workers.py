@@ -227,20 +227,11 @@ async def test_two_who_took_each_other_for_dead_are_both_taken_over(database: Aw
 
 async def test_26_who_leaves_with_runs_is_taken_over_at_once(database: Away) -> None:
     one, leaver = await join(database, "one", "leaver")
-    await leaver.workers.leave(unfinished=True)
+    await leaver.workers.leave()
     await rounds(1, leaver)
     assert leaver.fenced == 0
     await rounds(1, one)
     assert one.took == ["leaver"]
-    assert await rows(database) == {"one": None}
-
-
-async def test_who_leaves_nothing_is_gone(database: Away) -> None:
-    one, leaver = await join(database, "one", "leaver")
-    await leaver.workers.leave(unfinished=False)
-    await rounds(LONG, leaver, one)
-    assert one.took == []
-    assert leaver.fenced == 0
     assert await rows(database) == {"one": None}
 
 
@@ -296,7 +287,7 @@ async def test_workers_that_run_by_themselves(database: Away) -> None:
     beating = {one.id: asyncio.create_task(one.workers.beat_for_ever()) for one in joined}
     beating["mortal"].cancel()
     await eventually(lambda: [*one.took, *other.took] == ["mortal"])
-    await one.workers.leave(unfinished=True)
+    await one.workers.leave()
     await eventually(lambda: "one" in other.took)
     async with asyncio.timeout(20):
         await beating["one"]

@@ -141,7 +141,7 @@ class House:
             await self.durable.close()
         self._left = True
         if self.database.is_postgres:
-            await self.workers.leave(unfinished=True)
+            await self.workers.leave()
         await asyncio.to_thread(traces.close)
 
     def _taken_over(self) -> None:

@@ -3,13 +3,13 @@
 Most such turns are spoken anew. Where the run is to end instead, they end with the words that were seen.
 """
 
-import time
+from collections import defaultdict
 from collections.abc import Iterable
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from moot.engine.estimate import estimate
+from moot.engine.table import Scene, turn_message
 from moot.model.discussions import Message
 from moot.model.events import (
     Answer,
@@ -22,7 +22,6 @@ from moot.model.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.model.ids import new_id
 from moot.model.requests import ModelRequest
 from moot.store.runs import Claim
 from moot.streams.stop import Reason
@@ -53,53 +52,33 @@ class Remains(Struct, frozen=True):
 
 def unfinished(events: Iterable[Event]) -> dict[Seat, Remains]:
     """Find the turns of a log that began and did not end."""
-    left: dict[Seat, Remains] = {}
+    models: dict[Seat, str] = {}
+    texts: defaultdict[Seat, list[str]] = defaultdict(list)
+    thoughts: defaultdict[Seat, list[str]] = defaultdict(list)
     for event in events:
         match event:
-            case TurnStarted():
-                left[seat(event)] = Remains(seat(event), event.model)
-            case TextDelta() | ThoughtDelta() | TextRetracted():
-                left[seat(event)] = _grown(left[seat(event)], event)
+            case TurnStarted(model=model):
+                models[seat(event)] = model
+                texts[seat(event)], thoughts[seat(event)] = [], []
+            case TextDelta(text=text):
+                texts[seat(event)].append(text)
+            case ThoughtDelta(text=text):
+                thoughts[seat(event)].append(text)
+            case TextRetracted():
+                texts[seat(event)].clear()
             case TurnEnded():
-                left.pop(seat(event), None)
+                models.pop(seat(event), None)
             case _:
                 pass
-    return left
+    return {
+        at: Remains(at, model, Answer("".join(texts[at]), "".join(thoughts[at])))
+        for at, model in models.items()
+    }
 
 
 def seat(event: TurnStarted | TextDelta | ThoughtDelta | TextRetracted | TurnEnded) -> Seat:
     return Seat(event.participant, event.stage, event.round)
 
 
-def _grown(left: Remains, event: TextDelta | ThoughtDelta | TextRetracted) -> Remains:
-    said = left.answer
-    match event:
-        case TextDelta(text=text):
-            said = replace(said, text=said.text + text)
-        case ThoughtDelta(text=text):
-            said = replace(said, thoughts=said.thoughts + text)
-        case TextRetracted():
-            said = replace(said, text="")
-    return replace(left, answer=said)
-
-
 def message(claim: Claim, ended: TurnEnded) -> Message:
-    """Make the message of a turn that was ended so; what it was asked with is not known any more."""
-    return Message(
-        id=new_id("msg"),
-        discussion=claim.discussion,
-        run=claim.run,
-        role="assistant",
-        content=ended.message.text,
-        thoughts=ended.message.thoughts,
-        participant=ended.participant,
-        name=claim.plan.participant(ended.participant).name,
-        stage=ended.stage,
-        round=ended.round,
-        status=ended.status,
-        provider=ended.model.partition("/")[0],
-        model=ended.model,
-        usage=ended.usage,
-        audience=claim.plan.to,
-        created_at=time.time(),
-    )
+    return turn_message(Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan), ended)

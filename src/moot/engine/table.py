@@ -128,7 +128,7 @@ class LiveTable:
             return done.status
         upto = max((message.number for message in said), default=0)
         ended = await self._asked(seat, view(said, seat.participant, self._scene.run), instruction)
-        message = _message(self._scene, ended, view.__name__, upto, instruction)
+        message = turn_message(self._scene, ended, view.__name__, upto, instruction)
         await self._transcript.keep(ended, message)
         return ended.status
 
@@ -185,7 +185,10 @@ def _refused(seat: Seat, who: Participant, error: UsageError) -> TurnEnded:
     )
 
 
-def _message(scene: Scene, ended: TurnEnded, view: str, upto: int, instruction: str) -> Message:
+def turn_message(
+    scene: Scene, ended: TurnEnded, view: str | None = None, upto: int | None = None, instruction: str = ""
+) -> Message:
+    """Make the message of a turn that ended; how its prompt was made is not known after a crash."""
     return Message(
         id=new_id("msg"),
         discussion=scene.discussion,

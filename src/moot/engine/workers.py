@@ -52,13 +52,10 @@ class Workers:
         async with self._database.write() as connection:
             await connection.execute(insert(worker).values(id=self._id, beats=0, created_at=time.time()))
 
-    async def leave(self, *, unfinished: bool) -> None:
-        """Go, or, where runs are left, let others take over without waiting for the lease."""
+    async def leave(self) -> None:
+        """Go, and let others take over what may be left without waiting for the lease."""
         self._left = True
-        mine = worker.c.id == self._id
-        query = (
-            update(worker).where(mine).values(reaper=self._id) if unfinished else delete(worker).where(mine)
-        )
+        query = update(worker).where(worker.c.id == self._id).values(reaper=self._id)
         async with self._database.write() as connection:
             await connection.execute(query)
 

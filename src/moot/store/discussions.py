@@ -112,7 +112,8 @@ class Discussions:
         """
         query = select(*MESSAGE_FIELDS).where(message.c.discussion == id)
         if before is not None:
-            place = select(message.c.place).where(message.c.number == before).scalar_subquery()
+            here = (message.c.number == before, message.c.discussion == id)
+            place = select(message.c.place).where(*here).scalar_subquery()
             query = query.where(tuple_(message.c.place, message.c.number) < tuple_(place, before))
         if upto is not None:
             query = query.where(message.c.number <= upto)
