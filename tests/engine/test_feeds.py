@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
@@ -7,11 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moot.engine import feeds as module
-from moot.engine import metrics
+from moot.engine import metrics, patience
 from moot.engine.feeds import Feeds
+from moot.model.errors import StoreUnavailable
 from moot.store import events as stored
+from moot.store.appending import Entry, news_of_others
 from moot.store.database import Database
-from moot.store.events import Entry, Events
+from moot.store.events import Events
 from moot.store.runs import Claim
 from tests.store.hearing import eventually
 from tests.store.running import first_run
@@ -27,17 +29,27 @@ class Shelf(Events):
     def __init__(self) -> None:
         self.bodies: list[str] = []
         self.slowness = 0
+        self.away = False
         self.answers = asyncio.Event()
         self.answers.set()
-        self.reads = 0
+        self.reads = self.looks = 0
 
     async def read(self, id: str, after: int) -> list[tuple[int, str]]:
         self.reads += 1
+        if self.away:
+            raise StoreUnavailable("away")
         page = list(enumerate(self.bodies, 1))[after : after + stored.A_PAGE]
         for _ in range(self.slowness):
             await asyncio.sleep(0)
         await self.answers.wait()
         return page
+
+    async def newest(self, runs: Sequence[str]) -> dict[str, int]:
+        self.looks += 1
+        return {RUN: len(self.bodies)} if RUN in runs else {}
+
+    def told(self, signal: str) -> Iterator[tuple[str, int]]:
+        return news_of_others("we", signal)
 
 
 class Writer:
@@ -55,7 +67,7 @@ class Writer:
             case "here":
                 self.feeds.publish(RUN, first, new)
             case "elsewhere":
-                self.feeds.told(f"run_0:7,{RUN}:{len(self.shelf.bodies)}")
+                self.feeds.told(f"them,run_0:7,{RUN}:{len(self.shelf.bodies)}")
             case "in silence":
                 pass
 
@@ -132,7 +144,7 @@ async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
                     await gone.leave()
                     assert whole(gone, gone.start + len(gone.got))
                 case "look":
-                    feeds.look()
+                    await feeds.look()
                 case "rest":
                     for _ in range(count):
                         await asyncio.sleep(0)
@@ -183,17 +195,55 @@ async def test_what_another_process_wrote_is_read_once_for_all_readers() -> None
         assert shelf.reads == 3
 
 
-async def test_a_look_asks_the_database_once_for_all_readers() -> None:
+async def test_a_look_asks_the_database_once_for_all_runs() -> None:
     shelf = Shelf()
     feeds = Feeds(shelf)
     async with reading(feeds, *[0] * 20) as readers:
-        feeds.look()
+        await feeds.look()
+        await asyncio.sleep(0.01)
+        assert (shelf.looks, shelf.reads) == (1, 0)
+        Writer(shelf, feeds).add(3, "in silence")
+        await feeds.look()
+        await eventually(lambda: all(whole(reader, 3) for reader in readers))
+        assert (shelf.looks, shelf.reads) == (2, 1)
+        Writer(shelf, feeds).add(1, "here")
+        await feeds.look()
+        assert shelf.looks == 2
+
+
+async def test_what_we_told_others_ourselves_sends_nobody_to_the_database() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    async with reading(feeds, 0) as (reader,):
+        feeds.told(f"we,{RUN}:1")
+        await asyncio.sleep(0.01)
+        assert shelf.reads == 0
+        Writer(shelf, feeds).add(1, "here")
+        await eventually(lambda: whole(reader, 1))
+        assert shelf.reads == 0
+
+
+async def test_a_number_that_is_not_there_is_asked_for_once() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    async with reading(feeds, 0) as (reader,):
+        feeds.told(f"them,{RUN}:7")
         await asyncio.sleep(0.01)
         assert shelf.reads == 1
-        Writer(shelf, feeds).add(3, "in silence")
-        feeds.look()
-        await eventually(lambda: all(whole(reader, 3) for reader in readers))
-        assert shelf.reads == 2
+        Writer(shelf, feeds).add(2, "here")
+        await eventually(lambda: whole(reader, 2))
+
+
+async def test_readers_wait_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "FIRST_WAIT", 0.01)
+    shelf = Shelf()
+    Writer(shelf, feeds := Feeds(shelf)).add(3, "in silence")
+    shelf.away = True
+    async with reading(feeds, 0) as (reader,):
+        await eventually(lambda: shelf.reads > 2)
+        assert not reader.task.done()
+        shelf.away = False
+        await eventually(lambda: whole(reader, 3))
 
 
 async def test_what_is_told_while_the_database_is_asked_is_not_overlooked() -> None:
@@ -218,14 +268,13 @@ async def test_more_than_a_page_that_another_process_wrote_comes_without_another
         await eventually(lambda: whole(reader, 20))
 
 
-async def test_who_leaves_while_it_looks_for_all_does_not_take_the_look_along() -> None:
+async def test_who_leaves_while_it_reads_for_all_does_not_take_what_it_read_along() -> None:
     shelf = Shelf()
     feeds = Feeds(shelf)
     writer = Writer(shelf, feeds)
     async with reading(feeds, 0, 0) as (first, second):
         shelf.answers.clear()
-        writer.add(1, "in silence")
-        feeds.look()
+        writer.add(1, "elsewhere")
         await eventually(lambda: shelf.reads == 1)
         await first.leave()
         shelf.answers.set()
@@ -238,7 +287,7 @@ async def test_a_signal_that_was_lost_is_made_good_by_looking_now_and_then(
     monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
     shelf = Shelf()
     feeds = Feeds(shelf)
-    looking = asyncio.create_task(feeds.look_now_and_then())
+    looking = asyncio.create_task(feeds.look_for_ever())
     async with reading(feeds, 0) as (reader,):
         Writer(shelf, feeds).add(3, "in silence")
         await eventually(lambda: whole(reader, 3))
@@ -270,7 +319,7 @@ async def test_a_reader_with_nothing_to_read_says_now_and_then_that_it_is_there(
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.01)
         assert not waiting.done()
-        feeds.look()
+        await feeds.look()
         assert await waiting == []
 
 
@@ -283,6 +332,20 @@ async def test_the_reader_of_a_run_that_is_over_comes_to_its_end(start: int) -> 
     async with reading(feeds, start) as (reader,), asyncio.timeout(10):
         await reader.task
         assert whole(reader, 10)
+
+
+@pytest.mark.usefixtures("small")
+async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, 0) as (ahead,), asyncio.timeout(10):
+        writer.add(20, "here")
+        await eventually(lambda: whole(ahead, 20))
+        shelf.bodies.clear()
+        behind = Reader(feeds, 3)
+        await behind.task
+        assert behind.got == []
 
 
 async def test_words_that_look_like_the_end_are_not_the_end() -> None:
@@ -304,8 +367,7 @@ async def test_runs_are_apart_and_nothing_is_left_of_those_that_nobody_reads() -
     await asyncio.sleep(0.01)
     assert metrics.READERS._value.get() == before + 2
     feeds.publish("run_a", 1, [DELTA % 1])
-    assert await waiting[0] == []
-    assert [number(frame) for frame in await anext(one)] == [1]
+    assert [number(frame) for frame in await waiting[0]] == [1]
     assert not waiting[1].done()
     waiting[1].cancel()
     await asyncio.gather(waiting[1], return_exceptions=True)
@@ -323,8 +385,7 @@ async def test_an_event_is_turned_into_bytes_once() -> None:
     waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
     await asyncio.sleep(0.01)
     feeds.publish(RUN, 1, [DELTA % 1])
-    await asyncio.gather(*waiting)
-    (one,), (other,) = [await anext(stream) for stream in streams]
+    (one,), (other,) = await asyncio.gather(*waiting)
     assert one is other
     assert one == b'id: 1\ndata: {"type":"text_delta","n":1}\n\n'
     for stream in streams:
@@ -344,7 +405,7 @@ async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) ->
         if at % 2:
             feeds.publish(claim.run, at - count + 1, bodies)
         else:
-            feeds.told(f"{claim.run}:{at}")
+            feeds.told(f"them,{claim.run}:{at}")
 
     got: dict[int, list[int]] = {}
 

@@ -31,9 +31,10 @@ from moot.model.events import (
     TurnStarted,
 )
 from moot.store import database as stored
+from moot.store.appending import Entry
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.events import Entry, Events, Written
+from moot.store.events import Events, Written
 from moot.store.runs import Runs
 from tests.databases import migrated
 from tests.store.hearing import eventually
@@ -444,7 +445,7 @@ async def _frames(feed: AsyncIterator[list[bytes]], desk: Desk, run: RunJournal)
     desk.events.is_there.clear()
     await run.append([started(), text("Round.")])
     await asyncio.sleep(0.01)
-    assert await desk.events.newest(run.claim.run) == 0
+    assert await desk.events.read(run.claim.run, 0) == []
     desk.events.is_there.set()
     await run.keep(ended("Round."), answer(run.claim))
     numbers: list[int] = []

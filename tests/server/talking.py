@@ -14,8 +14,8 @@ from moot.model.discussions import Message
 from moot.model.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
 from moot.model.ids import new_id
 from moot.providers.registry import Registry
+from moot.store.appending import Ending, Entry
 from moot.store.database import Database
-from moot.store.events import Ending, Entry
 from moot.store.sealer import Sealer
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"

@@ -7,7 +7,7 @@ from moot.model.discussions import Run
 from moot.server.run_routes import RESYNC
 from moot.server.sse import HEARTBEAT
 from moot.store.database import Database
-from moot.store.events import Events
+from moot.store.events import Events, Standing
 from tests.server.talking import Talking, talking
 
 
@@ -71,15 +71,15 @@ async def test_a_run_that_ends_while_somebody_comes_back_is_told_to_its_end(
 ) -> None:
     run = (await table.open())["run"]["id"]
     await table.answer(run, "A ", status=None)
-    newest = Events.newest
+    standing = Events.standing
 
-    async def ending_meanwhile(events: Events, id: str) -> int:
+    async def ending_meanwhile(events: Events, tenant: str, id: str) -> Standing:
         monkeypatch.undo()
-        found = await newest(events, id)
+        found = await standing(events, tenant, id)
         await table.answer(run, "meeting.")
         return found
 
-    monkeypatch.setattr(Events, "newest", ending_meanwhile)
+    monkeypatch.setattr(Events, "standing", ending_meanwhile)
     reply = await table.call("GET", f"/api/runs/{run}/events?after=2")
     assert numbers(reply.text) == [3, 4, 5]
 

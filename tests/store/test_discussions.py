@@ -345,7 +345,7 @@ async def test_a_page_costs_the_same_however_much_there_is(
     await discussions.live_runs(ANNA)
     await discussions.live_runs(ANNA, "copy7")
     await Events(database).read("copy7", 5)
-    await Events(database).newest("copy7")
+    await Events(database).standing(ANNA, "copy7")
     await Runs(database).earlier_live("copy7", "copy7")
     plans = await explained.plans()
     assert len(plans) == 10

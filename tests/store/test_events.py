@@ -11,10 +11,12 @@ from msgspec.structs import replace
 from sqlalchemy import func, select
 
 from moot.model.discussions import Message
-from moot.store import events as module
+from moot.model.errors import NotFound
+from moot.store import appending
+from moot.store.appending import Ending, Entry, news_of_others
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.events import A_PAGE, Ending, Entry, Events
+from moot.store.events import A_PAGE, Events, Standing
 from moot.store.runs import Claim, Runs
 from moot.store.schema import message, run_event
 from tests.databases import migrated
@@ -48,11 +50,11 @@ async def rows(database: Database) -> tuple[int, int]:
 
 async def test_what_is_written_is_read_from_any_number_on(database: Database) -> None:
     log, run = Events(database), await first_run(database)
-    assert await log.newest(run.run) == 0
+    assert await log.standing(ANNA, run.run) == Standing(live=True, newest=0)
     assert await log.read(run.run, 0) == []
     await log.write([entry(run, 1, ["a", "b"])])
     await log.write([entry(run, 3, ["c"])])
-    assert await log.newest(run.run) == 3
+    assert await log.standing(ANNA, run.run) == Standing(live=True, newest=3)
     assert await log.read(run.run, 0) == [(1, "a"), (2, "b"), (3, "c")]
     assert await log.read(run.run, 2) == [(3, "c")]
     assert await log.read(run.run, 3) == await log.read("another run", 0) == []
@@ -183,7 +185,7 @@ async def test_many_runs_are_written_at_once_whatever_is_said_in_them(database: 
 async def test_other_processes_are_told_of_every_run_in_signals_that_are_not_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RUNS_A_SIGNAL", 2)
+    monkeypatch.setattr(appending, "RUNS_A_SIGNAL", 2)
     told: list[str] = []
     async with migrated("postgres", tmp_path) as database:
         run = await first_run(database)
@@ -195,7 +197,27 @@ async def test_other_processes_are_told_of_every_run_in_signals_that_are_not_too
         while len(told) < 3:
             await asyncio.sleep(0.01)
         await listening.close()
-    assert sorted(",".join(told).split(",")) == sorted(f"{one.run}:2" for one in runs)
+    assert {signal.split(",")[0] for signal in told} == {database.name}
+    heard = [news for signal in told for news in news_of_others("another", signal)]
+    assert sorted(heard) == sorted((one.run, 2) for one in runs)
+    assert not any(list(news_of_others(database.name, signal)) for signal in told)
+
+
+async def test_the_newest_numbers_are_asked_for_where_others_may_have_written(database: Database) -> None:
+    log, run = Events(database), await first_run(database)
+    other = await claimed(database, await discuss(database))
+    await log.write([entry(run, 1, ["a", "b"])])
+    newest = {run.run: 2, other.run: 0} if database.is_postgres else {}
+    assert await log.newest([run.run, other.run, "none"]) == newest
+
+
+async def test_a_run_stands_as_its_log_does(database: Database) -> None:
+    log, run = Events(database), await first_run(database)
+    await log.write([entry(run, 1, ["a"], [], Ending("completed", 5.0))])
+    assert await log.standing(ANNA, run.run) == Standing(live=False, newest=1)
+    for tenant, id in ((ANNA, "none"), ("somebody else", run.run)):
+        with pytest.raises(NotFound):
+            await log.standing(tenant, id)
 
 
 Batches = st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=4), min_size=1, max_size=8)
@@ -215,5 +237,5 @@ async def test_29_whatever_is_written_again_the_log_is_the_same(
         at += len(told)
     said = [msgspec.json.encode(body).decode() for bodies in batches for body in bodies]
     assert await log.read(run.run, 0) == list(enumerate(said, 1))
-    assert await log.newest(run.run) == len(said)
+    assert (await log.standing(ANNA, run.run)).newest == len(said)
     assert (await claim(database, run.run, OTHER)).seq == len(said)

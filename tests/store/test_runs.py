@@ -8,9 +8,10 @@ from moot.model.discussions import Discussion
 from moot.model.errors import Leaving, NotFound
 from moot.model.events import StageStarted, TextDelta
 from moot.model.participants import seat
+from moot.store.appending import Ending, Entry
 from moot.store.database import Database
 from moot.store.discussions import Discussions, add_discussion
-from moot.store.events import Ending, Entry, Events
+from moot.store.events import Events
 from moot.store.runs import Claim, Runs, Wishes, interrupt
 from moot.store.schema import discussion as discussions
 from moot.store.schema import worker

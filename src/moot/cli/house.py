@@ -111,7 +111,7 @@ class House:
         self.database.listen("moot_events", self.feeds.told)
         loops = [
             self.journal.write_for_ever(),
-            self.feeds.look_now_and_then(),
+            self.feeds.look_for_ever(),
             self.readers.end_stuck_ones(),
             self.revocations.run(),
         ]
@@ -154,7 +154,7 @@ class House:
 
     def _missed(self) -> None:
         """Look again at everything that a signal may have told of while nobody listened."""
-        self.feeds.look()
+        self.feeds.missed()
         self.changes.missed()
         for run in tuple(self.durable.live):
             self.durable.told(run)

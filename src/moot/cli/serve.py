@@ -1,6 +1,7 @@
 """`moot serve`: listens at once, loads the rest, and when told to end lets runs finish before it goes."""
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 DRAIN_SECONDS = 10.0
 LEAVE_SECONDS = 5.0
 LOOK_SECONDS = 0.05
+SELDOM = (10_000, 10, 10)  # of Python's (700, 10, 10)
 BACKLOG = 2048
 
 log = logging.getLogger(__name__)
@@ -68,6 +70,7 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
         building = await asyncio.to_thread(import_module, "moot.cli.house")
         async with building.opened(chosen, os.environ) as house:
             gate.open(await house.app(chosen, loopback=_is_loopback(options.host)))
+            _spare_the_collector()
             sys.stderr.write(f"moot: listening on {_url(listening)}; Ctrl-C stops.\n")
             await _until_told(server, serving)
             await _drain(house, server)
@@ -78,6 +81,12 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
         server.should_exit = True
         await asyncio.gather(serving, return_exceptions=True)
     return 0
+
+
+def _spare_the_collector() -> None:
+    """Leave out what is loaded, which stays, and look less often at what streams leave: it was a tenth of the work."""
+    gc.freeze()
+    gc.set_threshold(*SELDOM)
 
 
 def _listening(options: Options) -> socket.socket:

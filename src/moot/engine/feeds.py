@@ -5,11 +5,14 @@ any more, the reader finds in the database.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from itertools import islice
 
 from moot.engine import metrics
+from moot.engine.patience import patiently
+from moot.model.errors import StoreUnavailable
 from moot.store.events import Events
 
 REMEMBERED = 1000
@@ -27,10 +30,9 @@ class Feed:
         self._frames: deque[bytes] = deque(maxlen=REMEMBERED)
         self._last: int | None = None  # the number of the newest frame; None before there is one
         self._known = 0  # the highest number that anybody told of
-        self._doubts = self._settled = 0  # how often there may have been more than that, and was asked for
         self.fed = False  # from this process, since the last look
         self._end: int | None = None
-        self.news = asyncio.Event()  # set when something came, then replaced
+        self._waiting: list[asyncio.Future[None]] = []
         self._catching_up = asyncio.Lock()
 
     def add(self, first: int, bodies: Sequence[str]) -> None:
@@ -53,44 +55,52 @@ class Feed:
 
     def wake(self) -> None:
         """Let all readers look."""
-        self.news.set()
-        self.news = asyncio.Event()
+        waiting, self._waiting = self._waiting, []
+        for reader in waiting:
+            if not reader.done():
+                reader.set_result(None)
 
-    def look(self) -> None:
-        """Let readers ask the database, in case a signal was lost; what is fed from here needs none."""
-        self._doubts += not self.fed
-        self.fed = False
-        self.wake()
+    def news(self) -> asyncio.Future[None]:
+        """Return what a reader waits for that has seen all there is."""
+        self._waiting.append(news := asyncio.get_running_loop().create_future())
+        return news
 
     def is_over(self, seq: int) -> bool:
         return self._end is not None and seq >= self._end
 
-    async def after(self, seq: int) -> list[bytes]:
-        """Return some of what comes after a number, or nothing if nothing came yet."""
+    def remembered(self, seq: int) -> list[bytes]:
+        """Return what comes after a number, if it is at hand."""
+        behind = 0 if self._last is None else self._last - seq
+        return list(islice(reversed(self._frames), behind))[::-1] if 0 < behind <= len(self._frames) else []
+
+    def has_all(self, seq: int) -> bool:
+        """Tell whether there is nothing after a number, as far as is known."""
+        return self._last is not None and seq >= self._last >= self._known
+
+    async def read(self, seq: int) -> list[bytes]:
+        """Return some of what comes after a number from the database, or nothing if nothing came yet."""
         if self._last is not None and seq >= self._last:
             await self._catch_up()
-        if self._last is None or not self._last - len(self._frames) <= seq <= self._last:
-            return await self._from_database(seq)
-        behind = self._last - seq
-        return list(islice(reversed(self._frames), behind))[::-1]
-
-    async def _from_database(self, seq: int) -> list[bytes]:
+            return self.remembered(seq)
+        behind = self._last is not None
         rows = await self._events.read(self._run, seq)
         if rows:
             self._known = max(self._known, rows[-1][0])
         elif self._last is None:  # this reader is up to date: others can go on from here
             self._last = seq
+        elif behind:  # there was something, so it has been deleted
+            self._end = seq
         return [self._framed(number, body) for number, body in rows]
 
     async def _catch_up(self) -> None:
         """Read what another process wrote, once for all readers here."""
         async with self._catching_up:
-            last, doubts = self._last or 0, self._doubts
-            if last < self._known or self._settled < doubts:
-                rows = await self._events.read(self._run, last)
-                self._settled = doubts
-                if rows:
+            last, known = self._last or 0, self._known
+            if last < known:
+                if rows := await self._events.read(self._run, last):
                     self.add(rows[0][0], [body for _, body in rows])
+                elif self._known == known:  # a rumour, and nothing came since
+                    self._known = self._last or 0
 
     def _framed(self, seq: int, body: str) -> bytes:
         if body.startswith(END):
@@ -102,6 +112,7 @@ class Feeds:
     def __init__(self, events: Events) -> None:
         self._events = events
         self._feeds: dict[str, Feed] = {}
+        self._doubt = asyncio.Event()
 
     def publish(self, run: str, first: int, bodies: Sequence[str]) -> None:
         """Take in what was just written here."""
@@ -109,21 +120,34 @@ class Feeds:
             feed.add(first, bodies)
             feed.fed = True
 
-    def told(self, payload: str) -> None:
-        """Hear of what was written elsewhere: `run:number`, separated by commas."""
-        for run, _, known in (told.partition(":") for told in payload.split(",")):
+    def told(self, signal: str) -> None:
+        """Hear of what was written elsewhere."""
+        for run, newest in self._events.told(signal):
             if feed := self._feeds.get(run):
-                feed.hear_of(int(known))
+                feed.hear_of(newest)
 
-    def look(self) -> None:
-        for feed in self._feeds.values():
-            feed.look()
+    def missed(self) -> None:
+        """Hear that signals may have been lost."""
+        self._doubt.set()
 
-    async def look_now_and_then(self) -> None:
+    async def look_for_ever(self) -> None:
         """A signal may be lost; no reader waits longer than this for what is there."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            self.look()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._doubt.wait()
+            self._doubt.clear()
+            with contextlib.suppress(StoreUnavailable):
+                await self.look()
+
+    async def look(self) -> None:
+        """Ask for what may have come from elsewhere; what is fed from here needs no asking. Let all readers wake."""
+        silent = [run for run, feed in self._feeds.items() if not feed.fed]
+        newest = await self._events.newest(silent) if silent else {}
+        for run, feed in self._feeds.items():
+            feed.fed = False
+            feed.hear_of(newest.get(run, 0))
+            feed.wake()
 
     async def follow(self, run: str, after: int) -> AsyncGenerator[list[bytes], None]:
         """Yield what comes after a number until the run has ended; an empty list is: still here."""
@@ -132,11 +156,13 @@ class Feeds:
         metrics.READERS.inc()
         try:
             while not feed.is_over(after):
-                news = feed.news  # of what comes while we look is told too
-                if frames := await feed.after(after):
-                    after += len(frames)
-                else:
-                    await news.wait()
+                if not (frames := feed.remembered(after)):
+                    if feed.has_all(after):
+                        await feed.news()
+                        frames = feed.remembered(after)
+                    elif not (frames := await patiently(lambda: feed.read(after))):  # noqa: B023 - at once
+                        continue
+                after += len(frames)
                 yield frames
         finally:
             metrics.READERS.dec()

@@ -19,10 +19,12 @@ from moot.engine.feeds import Feeds
 from moot.engine.patience import patiently
 from moot.model.discussions import Message
 from moot.model.events import Event, RunEnded, TextDelta, ThoughtDelta
-from moot.store.events import Ending, Entry, Events, Written
+from moot.store.appending import Ending, Entry
+from moot.store.events import Events, Written
 from moot.store.runs import Claim
 
-GAP_SECONDS, LONGEST_GAP = 0.025, 0.25  # between two batches, longer where writing takes long
+GAP_SECONDS, LONGEST_GAP = 0.025, 0.25  # between two batches: longer where writing takes long, or many speak
+GAP_A_RUN = 0.00025
 MOST_PENDING = 20_000  # events; whoever adds more waits until they are written
 
 encode = msgspec.json.encode
@@ -157,12 +159,13 @@ class Journal:
                 async with asyncio.timeout(gap):  # and not wait_for, which may swallow a cancellation
                     await self._urgent.wait()
             started = time.perf_counter()
-            await self._write()
+            runs = await self._write()
             took = time.perf_counter() - started
             metrics.WRITING.observe(took)
-            gap = min(max(GAP_SECONDS, 2 * took), LONGEST_GAP)
+            gap = min(max(GAP_SECONDS, 2 * took, GAP_A_RUN * runs), LONGEST_GAP)
 
-    async def _write(self) -> None:
+    async def _write(self) -> int:
+        """Write what waits, and return of how many runs it was."""
         self._something.clear()
         self._urgent.clear()
         waiting, self._waiting = self._waiting, {}
@@ -174,9 +177,10 @@ class Journal:
             written = await patiently(lambda: self._events.write(entries))
         for entry in entries:
             if entry.run not in written.stale:
-                metrics.WRITTEN.inc(len(entry.bodies))
                 self._feeds.publish(entry.run, entry.first, entry.bodies)
+        metrics.WRITTEN.inc(sum(len(entry.bodies) for entry in entries))
         if written.stale:
             self._fenced(written.stale)
         if waiter is not None and not written.stale:
             waiter.set_result(written)
+        return len(entries)

@@ -8,7 +8,7 @@ from moot.engine import metrics, remains, traces
 from moot.engine.journal import RunJournal
 from moot.engine.remains import Remains
 from moot.model.discussions import Message
-from moot.model.events import Event, Seat, StageStarted, TurnEnded, TurnStarted
+from moot.model.events import Event, Seat, StageStarted, TextDelta, TurnEnded, TurnStarted
 from moot.store.runs import Claim
 from moot.streams.stop import Reason
 
@@ -26,10 +26,7 @@ class Record:
         self._left = dict(left)
 
     async def append(self, events: list[Event]) -> None:
-        for event in events:
-            if isinstance(event, TurnStarted):  # it is spoken anew, and what was seen of it is void
-                self._left.pop(remains.seat(event), None)
-        fresh = [event for event in events if not (isinstance(event, StageStarted) and self._is_open(event))]
+        fresh = [event for event in events if type(event) is TextDelta or self._is_new(event)]
         if fresh:
             await self._journal.append(fresh)
 
@@ -52,9 +49,13 @@ class Record:
         metrics.count_turn(ended)
         traces.turn(self._claim.run, ended)
 
-    def _is_open(self, stage: StageStarted) -> bool:
-        """Tell whether a stage was announced before a crash."""
-        key = (stage.stage, stage.round)
+    def _is_new(self, event: Event) -> bool:
+        """Tell whether an event is to be told, and not of a stage that was announced before a crash."""
+        if isinstance(event, TurnStarted):  # it is spoken anew, and what was seen of it is void
+            self._left.pop(remains.seat(event), None)
+        if not isinstance(event, StageStarted):
+            return True
+        key = (event.stage, event.round)
         known = key in self._opened
         self._opened.add(key)
-        return known
+        return not known

@@ -91,7 +91,7 @@ async def _drained(answer: AsyncGenerator[list[bytes], None], ending: Chunk) -> 
 
 
 def _ended(chunks: list[Chunk]) -> bool:
-    return bool(chunks) and isinstance(chunks[-1], ENDINGS)
+    return bool(chunks) and type(chunks[-1]) in ENDINGS
 
 
 async def _closing(answer: AsyncGenerator[list[bytes], None], reader: Reader) -> list[Chunk]:

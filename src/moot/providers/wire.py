@@ -55,6 +55,6 @@ def understood(reader: Reader, frames: list[bytes]) -> list[Chunk]:
             chunks += reader.read(frame)
         except ProviderError as error:
             chunks.append(Failed(error.fault))
-        if chunks and isinstance(chunks[-1], ENDINGS):
+        if chunks and type(chunks[-1]) in ENDINGS:
             break
     return chunks

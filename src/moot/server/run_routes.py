@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from moot.engine.feeds import Feeds
 from moot.model.accounts import Caller
-from moot.model.discussions import LIVE, Run
+from moot.model.discussions import Run
 from moot.server.bodies import StopWish
 from moot.server.sse import MEDIA_TYPE, Readers
 from moot.store.events import Events
@@ -66,7 +66,6 @@ class RunRoutes(Controller):
         self,
         id: FromPath[str],
         caller: Given[Caller],
-        runs: Given[Runs],
         events: Given[Events],
         feeds: Given[Feeds],
         readers: Given[Readers],
@@ -77,14 +76,11 @@ class RunRoutes(Controller):
 
         A number that this run never had is answered with a `resync` event and everything from the start.
         """
-        newest = await events.newest(id)
-        run = await runs.get(caller.tenant, id)
-        if run.status not in LIVE:
-            newest = await events.newest(id)  # now nothing comes any more; of a live run, the end does
+        run = await events.standing(caller.tenant, id)
         asked = _number(last_event_id) if last_event_id is not None else after or 0
-        if asked is None or asked > newest:
+        if asked is None or asked > run.newest:
             return readers.stream(feeds.follow(id, 0), caller, opening=RESYNC)
-        if asked == newest and run.status not in LIVE:
+        if asked == run.newest and not run.live:
             return Response("", status_code=204)
         return readers.stream(feeds.follow(id, asked), caller)
 

@@ -8,12 +8,14 @@ import contextlib
 import sqlite3
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
+from uuid import uuid4
 
 import asyncpg
 from sqlalchemy import URL, event, text
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -31,6 +33,7 @@ BUSY = "The database is busy; try again in a moment."
 
 Topic = Literal["moot_events", "moot_control", "moot_changes"]
 Handler = Callable[[str], None]
+T = TypeVar("T")
 
 
 class Database:
@@ -47,7 +50,11 @@ class Database:
             raise BadSettings(
                 "MOOT_DATABASE_URL must begin with sqlite:/// or postgresql://, such as sqlite:////srv/moot.db."
             )
+        self.name = uuid4().hex[:12]  # of this process, in what it tells others
         self._one_writer = asyncio.Lock()
+        self._log: sqlite3.Connection | None = None
+        self._own: asyncpg.Connection[Any] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="moot-log")
         self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
 
     @contextlib.asynccontextmanager
@@ -83,6 +90,27 @@ class Database:
         finally:
             self._one_writer.release()
 
+    @contextlib.asynccontextmanager
+    async def own_connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
+        """Give the connection to Postgres that is kept apart for the log, with nothing around it."""
+        with mapped_errors():
+            async with self._one_writer:
+                if self._own is None or self._own.is_closed():
+                    self._own = await connected(self.url)
+                yield self._own
+
+    async def in_own_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do all of some work on SQLite in one visit to the thread, and the connection, that are kept for the log."""
+        with mapped_errors():
+            async with self._turn():
+                return await asyncio.get_running_loop().run_in_executor(self._thread, self._visit, work)
+
+    def _visit(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._log is None:
+            self._log = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
+            _prepare(self._log)
+        return work(self._log)
+
     async def ping(self) -> None:
         async with self.read() as connection:
             await connection.execute(text("SELECT 1"))
@@ -107,6 +135,11 @@ class Database:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if self._own is not None:
+            self._own.terminate()
+        if self._log is not None:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._log.close)
+        self._thread.shutdown(wait=False)
         await self._writer.dispose()
         await self._reader.dispose()
 
@@ -120,6 +153,10 @@ def mapped_errors() -> Iterator[None]:
         if _is_trouble(error):
             raise StoreUnavailable(_words(error.orig)) from error
         raise
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.OperationalError) as error:
+        if _is_trouble_of(error):
+            raise StoreUnavailable(_words(error)) from error
+        raise
     except PoolTimeout as error:
         raise StoreUnavailable(BUSY) from error
     except OSError as error:
@@ -127,10 +164,15 @@ def mapped_errors() -> Iterator[None]:
 
 
 def _is_trouble(error: DBAPIError) -> bool:
-    if isinstance(error, OperationalError):  # of SQLite; a statement that is wrong is a plain SQLITE_ERROR
-        return getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
-    state = getattr(error.orig, "sqlstate", None) or ""
-    return error.connection_invalidated or isinstance(error, InterfaceError) or state.startswith(TROUBLES)
+    return error.connection_invalidated or isinstance(error, InterfaceError) or _is_trouble_of(error.orig)
+
+
+def _is_trouble_of(error: BaseException | None) -> bool:
+    """Tell so from what a driver raised."""
+    if isinstance(error, sqlite3.OperationalError):  # a statement that is wrong is a plain SQLITE_ERROR
+        return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
+    state = getattr(error, "sqlstate", None) or ""
+    return isinstance(error, asyncpg.InterfaceError) or state.startswith(TROUBLES)
 
 
 def _words(error: BaseException | None) -> str:
@@ -143,19 +185,20 @@ def _words(error: BaseException | None) -> str:
     return f"The database cannot be reached ({kind}); try again in a moment."
 
 
-def _postgres(url: str) -> AsyncEngine:
-    async def connect() -> Any:
-        try:
-            return await asyncpg.connect(url, timeout=10, command_timeout=30)
-        except ValueError:  # which may hold a part of the password
-            raise BadSettings(
-                "MOOT_DATABASE_URL cannot be read: write postgresql://user:password@host:port/name, and other "
-                "characters than letters and digits in the password as %2F and the like."
-            ) from None
+async def connected(url: str) -> Any:
+    try:
+        return await asyncpg.connect(url, timeout=10, command_timeout=30)
+    except ValueError:  # which may hold a part of the password
+        raise BadSettings(
+            "MOOT_DATABASE_URL cannot be read: write postgresql://user:password@host:port/name, and other "
+            "characters than letters and digits in the password as %2F and the like."
+        ) from None
 
+
+def _postgres(url: str) -> AsyncEngine:
     return create_async_engine(
         "postgresql+asyncpg://",
-        async_creator=connect,
+        async_creator=lambda: connected(url),
         pool_size=CONNECTIONS,
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
@@ -176,13 +219,7 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
 
     @event.listens_for(engine.sync_engine, "connect")
     def prepare(connection: Any, _: object) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves, so that DDL is in transactions too
-        cursor = connection.cursor()
-        with contextlib.suppress(sqlite3.OperationalError):  # whoever holds the new file makes it so for all
-            cursor.execute("PRAGMA journal_mode=WAL")
-        for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16384"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
+        _prepare(connection)
 
     @event.listens_for(engine.sync_engine, "begin")
     def begin_transaction(connection: Any) -> None:
@@ -195,3 +232,13 @@ def _sqlite(path: Path, *, readers: int, begin: str) -> AsyncEngine:
             connection.rollback()
 
     return engine
+
+
+def _prepare(connection: Any) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves, so that DDL is in transactions too
+    cursor = connection.cursor()
+    with contextlib.suppress(sqlite3.OperationalError):  # whoever holds the new file makes it so for all
+        cursor.execute("PRAGMA journal_mode=WAL")
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16384"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
