@@ -12,6 +12,7 @@ from socket import create_server
 import aiohttp
 
 ROOT = Path(__file__).parent.parent
+UNLIMITED = "\n[rates]\ncalls_a_minute = 10_000_000\nstarts_a_minute = 10_000_000\n"
 MOOT = Path(sys.executable).parent / "moot"
 LOOK_SECONDS = 0.005
 NOBODY = "http://127.0.0.1:1/v1"  # where nothing listens
@@ -89,21 +90,19 @@ class Server:
 async def moot_serve(
     folder: Path, database_url: str, settings: str = "", *, auth: str = "local", limited: bool = False
 ) -> AsyncIterator[Server]:
-    """Start `moot serve` on a free port and end it; `limited` is the command as it is installed."""
+    """Start `moot serve` on a free port and end it; unless `limited`, one may call as often as one likes."""
     config = folder / "moot.toml"
-    config.write_text(settings, encoding="utf-8")
+    config.write_text(settings if limited else settings + UNLIMITED, encoding="utf-8")
     port = _free_port()
-    command = [str(MOOT)] if limited else [sys.executable, "-m", "bench.serve_unlimited"]
     path = folder / "serve.log"
     with path.open("ab") as log:
         began = time.monotonic()
         process = await asyncio.create_subprocess_exec(
-            *command,
-            *("serve", "--port", str(port), "--config", str(config)),
+            *(str(MOOT), "serve", "--port", str(port), "--config", str(config)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=ROOT if not limited else folder,
+            cwd=folder,
             env={**_environment(folder), "MOOT_DATABASE_URL": database_url, "MOOT_AUTH": auth},
         )
     server = Server(process, f"http://127.0.0.1:{port}", began, path)

@@ -4,7 +4,7 @@ import asyncio
 import re
 import signal
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,6 @@ class MootServer:
         *,
         settings: str = "",
         host: str = "127.0.0.1",
-        command: Sequence[str] = (str(SCRIPT),),
         **environment: str,
     ) -> None:
         self.moot = Moot(folder)
@@ -60,7 +59,7 @@ class MootServer:
         self.settings = self.moot.write("moot.toml", settings)
         self.data = folder / "data" / "moot"
         self.log = folder / "serve.log"
-        self.command = [*command, "serve", "--host", host, "--port", "0", "--config", str(self.settings)]
+        self.command = [str(SCRIPT), "serve", "--host", host, "--port", "0", "--config", str(self.settings)]
         self.url = ""
         self.process: subprocess.Popen[bytes] | None = None
         self.http = aiohttp.ClientSession(
@@ -173,11 +172,10 @@ async def serving(
     database_url: str | None = None,
     *,
     settings: str = "",
-    command: Sequence[str] = (str(SCRIPT),),
     **environment: str,
 ) -> AsyncIterator[MootServer]:
     """Serve until the block ends; what is still there then is killed."""
-    server = MootServer(folder, database_url, settings=settings, command=command, **environment)
+    server = MootServer(folder, database_url, settings=settings, **environment)
     try:
         await server.start()
         yield server

@@ -1,10 +1,8 @@
 """The description of the API, held against the API: what schemathesis makes of it is answered as it says."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +15,6 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
-from tests import unlimited
 from tests.databases import database_url
 from tests.serving import MootServer, serving
 
@@ -32,6 +29,14 @@ EXAMPLES = 8
 ENDLESS = "/api/events"
 WITHOUT_INPUT = {"/healthz", "/readyz"}
 
+SETTINGS = """\
+[providers.scripted]
+script = "readers.toml"
+
+[rates]
+calls_a_minute = 1_000_000
+starts_a_minute = 1_000_000
+"""
 READERS = """\
 [export]
 answer = '{"summary": "Tables.", "usefulness": 0.5, "insights": []}'
@@ -52,17 +57,14 @@ def runner() -> Iterator[asyncio.Runner]:
 @pytest.fixture(scope="module")
 def server(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MootServer]:
     """A server on Postgres, which is stricter than SQLite about what it is given."""
-    root = str(Path(unlimited.__file__).parents[1])
     folder = tmp_path_factory.mktemp("openapi")
     (folder / "readers.toml").write_text(READERS, "utf-8")
-    scripted = '[providers.scripted]\nscript = "readers.toml"\n'
-    command = (sys.executable, "-m", "tests.unlimited")
 
     @asynccontextmanager
     async def served() -> AsyncIterator[MootServer]:
         async with (
             database_url("postgres", folder) as url,
-            serving(folder, url, command=command, settings=scripted, PYTHONPATH=root) as server,
+            serving(folder, url, settings=SETTINGS) as server,
         ):
             yield server
 
@@ -166,7 +168,7 @@ def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
         refusals = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
         assert {"400", "401", "429", "503"} <= refusals.keys(), path
         assert ("404" in refusals) >= ("{" in path), path
-        assert {"413", "415"} <= refusals.keys() or "requestBody" not in operation, path
+        assert {"408", "413", "415"} <= refusals.keys() or "requestBody" not in operation, path
         assert "409" in refusals or method == "get", path
         for answer in refusals.values():
             assert list(answer["content"]) == ["application/problem+json"]
@@ -180,7 +182,9 @@ def test_streams_are_described_as_streams(description: Any) -> None:
 
 
 def test_the_description_says_how_to_log_in_and_where_one_need_not(description: Any) -> None:
-    assert description["components"]["securitySchemes"].keys() == {"token", "session"}
+    assert description["components"]["securitySchemes"].keys() == {"token", "session", "metrics"}
+    metrics = description["paths"]["/metrics"]["get"]
+    assert (metrics["security"], "404" in metrics["responses"]) == ([{"metrics": []}], True)
     assert description["security"] == [{"token": []}, {"session": []}]
     assert {path for path, _, operation in operations(description) if operation.get("security") == []} == {
         "/healthz",

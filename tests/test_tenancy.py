@@ -271,7 +271,7 @@ async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, creden
         "/api/tokens",
         "/api/providers",
         "/api/me",
-        "/metrics",
+        "/api/models",
     ):
         reply = await server.get(path, who)
         assert reply.status == 200, path
@@ -326,7 +326,7 @@ async def test_without_credentials_or_with_wrong_ones_nobody_gets_in(stage: Stag
         stage.bob["session"] | {"Authorization": "Bearer moot_wrong"},
     ]
     for path, method, operation in stage.operations:
-        if operation.get("security") == []:
+        if operation.get("security") in ([], [{"metrics": []}]):
             continue
         here = path if "{" not in path or path in NOT_TENANTS else filled(path, known_ids(stage, path))
         for headers in wrong if path in {"/api/me", "/api/events"} else wrong[:1]:

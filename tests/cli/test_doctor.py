@@ -1,7 +1,11 @@
 import asyncio
+from socket import create_server
 
+import pytest
 from inline_snapshot import snapshot
 
+from moot.cli import doctor
+from moot.providers.registry import Registry
 from moot.providers.scripts import BUILT_IN
 from tests.cli.process import NOBODY, Moot
 from tests.taking import KEY, LabServer
@@ -50,6 +54,27 @@ async def test_a_server_without_models_is_told(moot: Moot, lab: LabServer) -> No
     lab.lab.scripts.named.clear()
     done = await asyncio.to_thread(moot, "doctor", OLLAMA_BASE_URL=f"{lab.url}/v1")
     assert findings(done.stdout)["ollama"] == ("✓", "Works, but has no model yet.")
+
+
+def test_a_key_that_cannot_be_one_is_wrong(moot: Moot) -> None:
+    done = moot("doctor", OPENAI_API_KEY="two\nlines")
+    assert done.returncode == 1
+    assert findings(done.stdout)["openai"] == (
+        "✗",
+        "The key in OPENAI_API_KEY has a line break or control character in it.",
+    )
+    assert findings(done.stdout)["scripted"][0] == "✓"
+
+
+async def test_a_server_on_this_machine_that_is_silent_is_not_said_to_be_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor, "SECONDS", 0.05)
+    with create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        async with Registry({}, {"OLLAMA_BASE_URL": url}) as registry:
+            finding = await doctor.examine(registry, "ollama")
+    assert finding == doctor.Finding("ollama", "broken", "ollama did not answer within 0.05 s.")
 
 
 async def test_what_does_not_work_is_told_with_its_cause(moot: Moot, lab: LabServer) -> None:

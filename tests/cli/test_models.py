@@ -53,6 +53,14 @@ def test_one_silent_provider_does_not_hide_the_others(moot: Moot) -> None:
     assert done.stderr == "moot: Nothing answers for mine at 127.0.0.1:1: is it running?\n"
 
 
+def test_one_key_that_cannot_be_one_does_not_hide_the_others(moot: Moot) -> None:
+    done = moot("models", OPENAI_API_KEY="two\nlines")
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["local/smollm2", *SCRIPTED])
+    assert complaint(moot("models", "openai", OPENAI_API_KEY="two\nlines")) == (
+        "The key in OPENAI_API_KEY has a line break or control character in it. Set it anew."
+    )
+
+
 def test_a_provider_that_does_not_exist_is_a_slip(moot: Moot) -> None:
     said = complaint(moot("models", "parrot"))
     assert said.startswith("There is no provider 'parrot'. Providers are: anthropic, openai")

@@ -3,7 +3,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from moot.cli.settings import Settings, load
+from moot.cli.settings import Rates, Settings, load
 from moot.model.errors import BadSettings
 from moot.providers.registry import ProviderConfig
 from tests.cli.process import Moot, complaint
@@ -98,6 +98,11 @@ def test_an_empty_variable_says_nothing(folders: Folders) -> None:
         ('[providers.a]\nurl = "http://a"', "unknown field `url`"),
         ('[providers.a]\napi = "carrier pigeon"', "carrier pigeon"),
         ('[fallback]\n"a/b" = "c/d"', "$.fallback"),
+        ("[rates]\ncalls_a_minute = 0", "$.rates.calls_a_minute"),
+        ("[rates]\nstarts_a_minute = -1", "$.rates.starts_a_minute"),
+        ("[rates]\nlogins_a_minute = 9", "unknown field `logins_a_minute`"),
+        ('metrics_token = ""', "$.metrics_token"),
+        ('[providers.a]\nkey_env = "MOOT_SECRET"', "variable of Moot itself"),
     ],
 )
 def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said: str) -> None:
@@ -107,6 +112,47 @@ def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said
         load(folders.named, NOTHING)
     assert str(folders.named) in str(caught.value)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("MOOT_LEASE", "soon", "Expected `float`"),
+        ("MOOT_LEASE", "0", ">= 1.0"),
+        ("MOOT_AUTH", "none", "Invalid enum value 'none'"),
+        ("MOOT_METRICS_TOKEN", "short", ">= 16"),
+    ],
+)
+def test_an_error_names_the_variable(folders: Folders, variable: str, value: str, said: str) -> None:
+    with pytest.raises(BadSettings) as caught:
+        load(None, {variable: value})
+    assert str(caught.value).startswith(f"{variable} is not right: ")
+    assert said in str(caught.value)
+
+
+def test_the_environment_says_how_to_serve(folders: Folders) -> None:
+    environment = {
+        "MOOT_DATABASE_URL": "sqlite:////srv/moot.db",
+        "MOOT_AUTH": "accounts",
+        "MOOT_LEASE": "2.5",
+        "MOOT_EMBEDDING": "ollama/nomic-embed-text",
+        "MOOT_METRICS_TOKEN": "a token for prometheus",
+        "MOOT_HOSTS": "moot.example, moot.home",
+    }
+    assert load(None, environment) == Settings(
+        database_url="sqlite:////srv/moot.db",
+        auth="accounts",
+        lease=2.5,
+        embedding="ollama/nomic-embed-text",
+        metrics_token="a token for prometheus",
+        hosts=("moot.example", "moot.home"),
+    )
+
+
+def test_rates_are_so_many_a_minute(folders: Folders) -> None:
+    assert load(None, NOTHING).rates == Rates(calls_a_minute=600, starts_a_minute=60)
+    folders.here.write_text("[rates]\nstarts_a_minute = 5")
+    assert load(None, NOTHING).rates == Rates(calls_a_minute=600, starts_a_minute=5)
 
 
 def test_settings_that_are_not_text_are_refused(folders: Folders) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import io
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from moot.cli import users
 from moot.model.errors import Conflict, NotFound, Refused, UsageError
 from moot.store.accounts import Accounts
 from moot.store.database import Database
+from tests.cli.process import SCRIPT, Moot, complaint
 
 PASSWORD = "correct horse"
 OTHER = "battery staple"
@@ -93,6 +95,14 @@ def test_in_a_pipe_the_password_is_a_line(monkeypatch: pytest.MonkeyPatch) -> No
     assert users.typed_password() == "correct horse "
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert users.typed_password() == ""
+
+
+def test_where_nothing_can_be_read_that_is_said(tmp_path: Path) -> None:
+    closed = ["sh", "-c", '"$0" user add bob <&-', str(SCRIPT)]
+    done = subprocess.run(  # noqa: S603 - our own script
+        closed, capture_output=True, encoding="utf-8", timeout=30, check=False, env=Moot(tmp_path).environment
+    )
+    assert complaint(done).startswith("There is nothing to read a password from")
 
 
 def test_at_a_terminal_it_is_typed_twice_and_not_seen(

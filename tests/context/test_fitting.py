@@ -1,12 +1,4 @@
-from moot.context.fitting import cut, filled, one_line
-
-PART = {"name": "Cook", "description": "Cooks {well}.", "traits": "", "specialisations": "soup"}
-
-
-def test_a_paragraph_that_would_say_nothing_is_left_out() -> None:
-    assert filled("part", PART) == (
-        "You take the part of Cook.\n\nCooks {well}.\n\nYou know most about soup."
-    )
+from moot.context.fitting import cut, one_line
 
 
 def test_what_is_too_long_is_cut_and_shows_it() -> None:

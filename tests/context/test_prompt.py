@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.context.prompt import prompt, system_prompt, written
+from moot.context.prompt import prompt, system_prompt
+from moot.context.prompts import written
 from moot.context.question import question
 from moot.context.views import VIEWS, View, blind, everything
 from moot.model.chunks import Text
@@ -325,8 +326,14 @@ def test_many_are_listed() -> None:
     assert "also gone to Beta, Gamma, Delta and Epsilon:" in system_prompt(plan, plan.participants[0])
 
 
-def test_nobody_is_introduced_in_a_mode_without_an_identity() -> None:
-    assert system_prompt(Plan(mode="poll", participants=PARTICIPANTS), ALPHA) == ""
+@pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
+def test_those_who_are_not_introduced_are_asked_as_if_alone(mode: str) -> None:
+    assert system_prompt(Plan(mode=mode, participants=PARTICIPANTS, introduced=False), ALPHA) == ""
+
+
+def test_a_mode_that_does_not_say_who_one_is_in_it_is_a_mistake() -> None:
+    with pytest.raises(KeyError):
+        system_prompt(Plan(mode="brawl", participants=PARTICIPANTS), ALPHA)
 
 
 def test_braces_in_a_name_or_a_persona_are_only_braces() -> None:
@@ -350,22 +357,3 @@ def test_a_participant_is_asked_as_it_is_set_up() -> None:
     request = prompt(Plan(mode="single", participants=(who,)), who, [EARLIER[0]])
     asked = (request.model, request.temperature, request.max_tokens, request.thinking)
     assert asked == ("a/one", 0.5, 7, "low")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "called_upon",
-        "go_on_alone",
-        "go_on_together",
-        "language",
-        "not_shown",
-        "roundtable",
-        "side_by_side",
-        "your_turn",
-    ],
-)
-def test_a_prompt_that_ships_is_there_and_has_no_loose_ends(name: str) -> None:
-    text = written(name).format(name="Alpha", others="Beta", language="German")
-    assert text == text.strip() != ""
-    assert "{" not in text

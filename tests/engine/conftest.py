@@ -1,12 +1,39 @@
 """The same suite on both databases."""
 
+import asyncio
+import gc
+import warnings
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from moot.store.database import Database
 from tests.databases import KINDS, migrated
+from tests.engine.works import Works
+from tests.store.people import settle
+from tests.store.running import OTHER, WORKER, employ
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+async def works(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Works]:
+    """The same for all tests, because DBOS takes its time to start and to end."""
+    async with migrated(request.param, tmp_path_factory.mktemp("works")) as database:
+        await settle(database)
+        await employ(database, WORKER, OTHER)
+        works = Works(database)
+        tasks = [asyncio.create_task(loop) for loop in (works.journal.write_for_ever(), works.runs.launch())]
+        yield works
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await works.runs.close()
+        with warnings.catch_warnings():  # DBOS leaves connections open when it ends
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
 
 @pytest.fixture(params=KINDS)

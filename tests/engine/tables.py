@@ -9,7 +9,7 @@ from moot.engine.speaker import Speaker
 from moot.engine.table import Body, LiveTable, Scene
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
-from moot.model.events import Event, TextDelta, TurnEnded, TurnStatus
+from moot.model.events import Event, Seat, TextDelta, TurnEnded, TurnStatus
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
 from moot.model.requests import ModelRequest
@@ -43,12 +43,19 @@ class Recorded(ScriptedProvider):
 
 
 class Said:
-    """A transcript in a list; `heard` is called with every event before it counts as told."""
+    """A transcript in a list; `heard` is called with every event before it counts as told.
+
+    `open` are turns that a crash cut off.
+    """
 
     def __init__(self, said: Sequence[Message]) -> None:
         self.said = list(said)
+        self.open: set[Seat] = set()
         self.events: list[Event] = []
         self.heard: Callable[[Event], None] = lambda _: None
+
+    def is_open(self, seat: Seat) -> bool:
+        return seat in self.open
 
     async def append(self, events: list[Event]) -> None:
         for event in events:

@@ -9,6 +9,7 @@ import sqlalchemy
 from sqlalchemy import delete, text
 
 from moot.engine import books
+from moot.engine.books import Books
 from moot.model.errors import StoreUnavailable
 from moot.store.database import Database
 from moot.store.schema import worker
@@ -98,14 +99,17 @@ class Dead:
         return self._left
 
 
-def test_a_take_over_is_tried_again_until_nothing_is_left() -> None:
-    done = Dead()
-    books.recover(done, WORKER)
+async def test_a_take_over_is_tried_again_until_nothing_is_left() -> None:
+    await Books(done := Dead(), nothing).recover(WORKER)
     assert done.recovered == [WORKER]
     with pytest.raises(StoreUnavailable, match="could be taken over yet"):
-        books.recover(Dead("run_1"), WORKER)
+        await Books(Dead("run_1"), nothing).recover(WORKER)
     with pytest.raises(StoreUnavailable, match="cannot be read"):
-        books.recover(Dead(away=True), WORKER)
+        await Books(Dead(away=True), nothing).recover(WORKER)
+
+
+async def nothing(_: str) -> None:
+    """Do nothing for a run."""
 
 
 async def test_strangers_are_those_who_have_runs_and_are_no_workers(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from moot.engine.casting import Casting
 from moot.model.errors import MissingKey, UnknownModel
-from moot.model.participants import Participant
 from moot.providers.registry import ProviderConfig, Registry, Resolved
 from moot.store.database import Database
 from moot.store.keys import ProviderKeys
@@ -39,9 +38,8 @@ def secrets(resolved: Resolved) -> list[str]:
     return list(tried.values())
 
 
-async def test_a_participant_is_played_by_its_model(keys: ProviderKeys) -> None:
-    who = Participant("alpha", "Alpha", "scripted/echo")
-    (one,) = await casting(keys).chain(ANNA, who)
+async def test_a_model_is_found_at_its_provider(keys: ProviderKeys) -> None:
+    (one,) = await casting(keys).models(ANNA, "scripted/echo")
     assert (one.name, one.model, one.provider.name) == ("scripted/echo", "echo", "scripted")
 
 

@@ -425,4 +425,4 @@ async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) ->
 
 
 def _entry(claim: Claim, first: int, bodies: list[str]) -> Entry:
-    return Entry(claim.run, claim.epoch, claim.tenant, claim.discussion, first, bodies, [], None)
+    return Entry(claim, first, bodies)

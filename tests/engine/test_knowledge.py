@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from moot.engine.knowledge import Knowledge
-from moot.engine.speaker import Speaker
+from moot.engine.speaker import PATIENCE, TRIES, Speaker
 from moot.model.chunks import Text
 from moot.model.errors import Conflict, MissingKey, NotFound, ProviderError
 from moot.model.projects import Project, ProjectDraft
@@ -18,10 +18,12 @@ from moot.providers.provider import ChunkStream
 from moot.providers.registry import Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.store.consolidations import LEFT_AFTER
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.insights import Insights
 from moot.store.projects import Projects
+from moot.streams.turn import Limits
 from tests.databases import KINDS
 from tests.store.people import ANNA, BERT, discuss, settled
 
@@ -258,6 +260,55 @@ async def test_a_consolidation_runs_until_it_is_through(
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    left = (await knowledge.patterns(ANNA, moot.id)).newest
+    assert left is not None
+    assert (left.status, left.fault) == (
+        "failed",
+        "Whoever waited for it left before it was done: start it again.",
+    )
+
+
+async def test_a_mistake_of_ours_ends_a_consolidation_with_words(
+    database: Database,
+    knowledge: Knowledge,
+    models: Listening,
+    moot: Project,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    await knowledge.export(ANNA, about.id)
+
+    def broken(_: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(models, "profile", broken)
+    with pytest.raises(ZeroDivisionError):
+        await knowledge.consolidate(ANNA, moot.id)
+    newest = (await knowledge.patterns(ANNA, moot.id)).newest
+    assert newest is not None
+    assert newest.status == "failed"
+    assert "A mistake in Moot itself" in (newest.fault or "")
+
+
+async def test_a_project_that_went_meanwhile_hides_no_reason(
+    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+) -> None:
+    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
+    await knowledge.export(ANNA, about.id)
+    running = asyncio.create_task(knowledge.consolidate(ANNA, moot.id, "scripted/silence"))
+    async with asyncio.timeout(10):
+        while (await knowledge.patterns(ANNA, moot.id)).newest is None:
+            await asyncio.sleep(0.01)
+    await Projects(database).delete(ANNA, moot.id)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+def test_nobody_is_taken_for_dead_who_is_only_slow() -> None:
+    asks, models = 2, 3
+    longest = asks * models * TRIES * (Limits().total + PATIENCE)
+    assert 2 * longest < LEFT_AFTER
 
 
 async def test_what_cannot_be_consolidated(

@@ -1,6 +1,7 @@
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,7 +9,6 @@ import pytest
 from moot.engine.feeds import Feeds
 from moot.engine.journal import Journal
 from moot.engine.record import Record
-from moot.engine.remains import Remains
 from moot.model.chunks import Usage
 from moot.model.events import (
     Answer,
@@ -17,10 +17,12 @@ from moot.model.events import (
     Seat,
     StageStarted,
     TextDelta,
+    ThoughtDelta,
     TurnEnded,
     TurnStarted,
     TurnStatus,
 )
+from moot.model.faults import fault
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -28,7 +30,12 @@ from moot.store.runs import Claim
 from tests.store.running import answer, claim, first_run
 
 SEAT = Seat("alpha", "answer", 0)
-LEFT = {SEAT: Remains(SEAT, "lab/one", Answer("So far", "Hm"))}
+AT: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0}
+LEFT = (
+    TurnStarted(**AT, attempt=1, model="lab/one"),
+    ThoughtDelta(**AT, text="Hm"),
+    TextDelta(**AT, text="So far"),
+)
 
 
 class Kept:
@@ -40,24 +47,34 @@ class Kept:
         self._database = database
 
     async def events(self) -> list[Event]:
-        rows = await Events(self._database).read(self.run.run, 0)
-        return [msgspec.json.decode(body, type=Event) for _, body in rows]
+        return await told(self._database, self.run)
 
     async def messages(self) -> list[tuple[str, str, str]]:
         said = await Discussions(self._database).messages(self.run.discussion)
         return [(message.content, message.thoughts, message.status) for message in said]
 
 
+async def told(database: Database, run: Claim) -> list[Event]:
+    rows = await Events(database).read(run.run, 0)
+    return [msgspec.json.decode(body, type=Event) for _, body in rows]
+
+
 @asynccontextmanager
 async def kept(
-    database: Database, left: Mapping[Seat, Remains] | None = None, *, again: Claim | None = None
+    database: Database, before: Sequence[Event] = (), *, again: Claim | None = None
 ) -> AsyncIterator[Kept]:
     run = again or await first_run(database)
+    before = [*before, *await told(database, run)]
     events = Events(database)
     journal = Journal(events, Feeds(events), lambda _: pytest.fail("nobody else has the run"))
     writing = asyncio.create_task(journal.write_for_ever())
+
+    async def log() -> list[Event]:
+        await journal.written()
+        return await told(database, run)
+
     try:
-        yield Kept(database, run, Record(journal.open(run), run, (), left or {}))
+        yield Kept(database, run, Record(journal.open(run), run, (), before, log))
         await journal.written()
     finally:
         writing.cancel()
@@ -117,6 +134,37 @@ async def test_a_turn_that_is_stopped_before_it_is_spoken_anew_keeps_what_was_se
         (end,) = await here.events()
         assert isinstance(end, TurnEnded)
         assert end.message == Answer("So far", "Hm")
+        (said,) = here.record.said
+        for kept_as in (end, said):
+            assert (kept_as.usage, kept_as.cost) == (Usage(output=2, estimated=True), None)
+
+
+async def test_one_that_cannot_be_spoken_anew_is_kept_as_what_people_have_read(database: Database) -> None:
+    no_key = fault("auth", "No key.", retryable=False)
+    async with kept(database, LEFT) as here:
+        failed = msgspec.structs.replace(answer(here.run, ""), view="blind", upto=1, status="failed")
+        await here.record.keep(msgspec.structs.replace(ended(status="failed"), fault=no_key), failed)
+        (said,) = await Discussions(database).messages(here.run.discussion)
+        assert (said.content, said.status, said.fault) == ("So far", "partial", no_key)
+        assert (said.view, said.upto) == ("blind", 1)
+
+
+async def test_turns_that_were_in_flight_when_a_mistake_of_ours_ended_the_run_are_closed(
+    database: Database,
+) -> None:
+    def begins(round_: int) -> list[Event]:
+        at: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": round_}
+        return [TurnStarted(**at, attempt=1, model="lab/one"), TextDelta(**at, text="So far")]
+
+    async with kept(database) as here:
+        await here.record.append(begins(0))
+        assert here.record.is_open(SEAT)
+        await here.record.keep(ended("So."), answer(here.run, "So."))
+        assert not here.record.is_open(SEAT)
+        await here.record.append(begins(1))
+        await here.record.close(None)
+        await here.record.close(None)
+        assert await here.messages() == [("So.", "", "completed"), ("So far", "", "partial")]
 
 
 async def test_turns_that_are_not_spoken_anew_are_closed(database: Database) -> None:

@@ -6,6 +6,7 @@ from moot.model.events import (
     Answer,
     Event,
     Notice,
+    Reason,
     RunStarted,
     Seat,
     TextDelta,
@@ -18,7 +19,6 @@ from moot.model.events import (
 from moot.model.participants import seat
 from moot.model.plans import Plan
 from moot.store.runs import Claim
-from moot.streams.stop import Reason
 
 ALPHA = {"participant": "alpha", "stage": "round", "round": 1}
 BETA = {"participant": "beta", "stage": "round", "round": 1}
@@ -96,7 +96,7 @@ def test_a_turn_ends_with_what_was_seen_of_it(reason: Reason | None, words: str,
 
 def test_its_message_says_who_spoke_to_whom() -> None:
     plan = Plan(mode="consensus", participants=seat((MODEL, MODEL)), to=("alpha",))
-    claim = Claim("run_1", "tenant", "dis_1", plan, 2, 7, frozenset())
+    claim = Claim(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, place=1)
     kept = message(claim, Remains(Seat("alpha", "round", 1), MODEL, Answer("So far", "Hm")).ended(None))
     assert (kept.discussion, kept.run, kept.role, kept.audience) == (
         "dis_1",

@@ -189,6 +189,13 @@ async def test_a_tool_call_is_a_completed_stream() -> None:
     assert end(events).status == "completed"
 
 
+async def test_a_tool_that_nobody_offered_is_no_answer() -> None:
+    invented = Script(answer="", tool=LOOK_UP)
+    events = await spoken(chain("invented", "echo", invented=invented))
+    assert told(events).count("asked_again") == 2
+    assert told(events)[-1] == "completed by scripted/echo"
+
+
 def keyed(lab: LabServer, script: str, *keys: Key) -> Resolved:
     provider = HttpProvider("lab", WIRES["openai"](), f"{lab.url}/v1", lab.transport)
     return Resolved(f"lab/{script}", provider, script, KeyRing(keys))

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from moot.engine.table import Stopped, run_status
 from moot.model.discussions import Message
 from moot.model.errors import MissingKey, StoreUnavailable
-from moot.model.events import Event, StageStarted, TextDelta, TurnEnded, TurnStatus
+from moot.model.events import Event, Reason, Seat, StageStarted, TextDelta, TurnEnded, TurnStatus
 from moot.providers.scripts import Script
-from moot.streams.stop import Reason, Stop
+from moot.streams.stop import Stop
 from tests.engine.tables import QUESTION, Stage
 
 SCRIPTS = {
@@ -198,6 +198,35 @@ class TestStops:
         table.when_heard("alpha", "On", table.table.stops["alpha"].request)
         assert await table.table.play() == "completed"
         assert [call.model for call in table.provider.asked] == ["endless", "yes", "yes"]
+        assert table.told == [
+            "0/alpha stopped: On and on. ",
+            "0/beta completed: Yes, indeed.",
+            "1/beta completed: Yes, indeed.",
+        ]
+
+    @pytest.mark.parametrize("mode", ["parallel", "consensus", "continue"])
+    async def test_one_who_is_stopped_before_its_turn_is_neither_asked_nor_told_of(self, mode: str) -> None:
+        table = stage(mode, "yes", "no", rounds=1, turns=2)
+        table.table.stops["alpha"].request()
+        assert await table.table.play() == "completed"
+        assert [message.participant for message in table.answers] == ["beta"]
+        seats = [getattr(event, "participant", None) for event in table.transcript.events]
+        assert "alpha" not in seats
+
+    async def test_a_turn_that_readers_have_seen_something_of_ends_all_the_same(self) -> None:
+        table = stage("single", "yes")
+        table.transcript.open.add(Seat("alpha"))
+        table.table.stops["alpha"].request()
+        assert await table.table.play() == "stopped"
+        assert table.told == ["0/alpha stopped: "]
+        assert table.asked == []
+
+    async def test_where_all_are_stopped_one_by_one_the_table_goes_on_no_more(self) -> None:
+        table = stage("continue", "endless", "endless", turns=20)
+        for one in ("alpha", "beta"):
+            table.table.stops[one].request()
+        assert await table.table.play() == "stopped"
+        assert len(table.steps) == 2
 
     async def test_where_the_only_one_is_stopped_the_run_is(self) -> None:
         table = stage("single", "endless")
@@ -230,7 +259,7 @@ class TestStops:
         }
         assert table.provider.closed == 3
 
-    @pytest.mark.parametrize("mode", ["single", "parallel", "consensus", "continue", "poll"])
+    @pytest.mark.parametrize("mode", ["single", "parallel", "consensus", "continue"])
     async def test_a_run_that_was_stopped_before_it_began_asks_nobody(self, mode: str) -> None:
         table = stage(mode, "yes", "no")
         table.stop.request()
@@ -255,6 +284,21 @@ async def test_where_an_answer_cannot_be_kept_nobody_speaks_on() -> None:
     with pytest.raises(StoreUnavailable):
         await table.table.play()
     assert table.provider.closed == 2
+
+
+async def test_the_first_reason_why_nobody_speaks_on_comes_bare_whatever_it_is() -> None:
+    class Ending(BaseException):
+        """What libraries end a run with, past those who catch every Exception."""
+
+    table = stage("parallel", "yes", "endless")
+
+    def end(event: Event) -> None:
+        if isinstance(event, TurnEnded):
+            raise Ending
+
+    table.transcript.heard = end
+    with pytest.raises(Ending):
+        await table.table.play()
 
 
 def status_of(turns: list[TurnStatus], reason: Reason | None = None) -> str:

@@ -12,6 +12,7 @@ from moot.model.discussions import Run
 from moot.model.errors import Leaving, StoreUnavailable
 from moot.model.plans import Plan
 from moot.store.database import Database
+from moot.store.roll import Roll
 from moot.store.runs import Runs, add_run
 from moot.store.schema import worker
 from tests.databases import migrated
@@ -51,7 +52,7 @@ class Somebody:
         self.took: list[str] = []
         self.fenced = 0
         self.first: Callable[[], Awaitable[None]] | None = None  # what happens before a take-over is through
-        self.workers = Workers(database, id, LEASE, self._take_over, self._end)
+        self.workers = Workers(Roll(database), id, LEASE, self._take_over, self._end)
 
     async def _take_over(self, other: str) -> None:
         if self.first is not None:
@@ -132,7 +133,6 @@ async def test_33_no_clock_is_asked(database: Away, monkeypatch: pytest.MonkeyPa
     for jump in (3600.0, -3600.0, 1e6):
         with monkeypatch.context() as patch:
             patch.setattr("time.time", lambda: 1e9 + jump)  # noqa: B023 - over before the next jump
-            patch.setattr("moot.engine.workers.time.monotonic", lambda: jump)  # noqa: B023
             await rounds(1, one, other)
     assert one.took == other.took == []
 
@@ -165,7 +165,7 @@ async def test_a_reaper_that_dies_half_way_is_replaced(database: Away) -> None:
         async with asyncio.TaskGroup() as group:
             while True:
                 await reaper.workers._round(group)
-                await other.workers._beat()
+                await Roll(database).beat(other.id)
 
     dying = asyncio.create_task(live())
     await begun.wait()
@@ -188,7 +188,7 @@ async def test_a_reaper_that_lives_is_left_to_it_however_long_it_takes(database:
     async with asyncio.TaskGroup() as group:
         for _ in range(LOOKS + 1):
             await reaper.workers._round(group)
-            await other.workers._beat()
+            await Roll(database).beat(other.id)
         for _ in range(LONG):
             await reaper.workers._round(group)
             await rounds(1, other)
@@ -233,6 +233,16 @@ async def test_26_who_leaves_with_runs_is_taken_over_at_once(database: Away) -> 
     await rounds(1, one)
     assert one.took == ["leaver"]
     assert await rows(database) == {"one": None}
+
+
+async def test_a_stranger_that_was_noted_is_taken_over_once(database: Away) -> None:
+    one, other = await join(database, "one", "other")
+    for _ in range(2):
+        await Roll(database).note_as_left("stranger")
+    await Roll(database).note_as_left("one")  # who is on the roll stays as it is
+    await rounds(LONG, one, other)
+    assert [*one.took, *other.took] == ["stranger"]
+    assert await rows(database) == {"one": None, "other": None}
 
 
 async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: Away) -> None:

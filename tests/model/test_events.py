@@ -9,11 +9,15 @@ from inline_snapshot import snapshot
 from moot.model import events
 from moot.model.chunks import Usage
 from moot.model.events import (
+    ENDED_BY,
     Answer,
     Event,
     Notice,
+    Reason,
     RunEnded,
     RunStarted,
+    RunStatus,
+    Seat,
     StageStarted,
     TextDelta,
     TextRetracted,
@@ -21,6 +25,7 @@ from moot.model.events import (
     ToolCalled,
     TurnEnded,
     TurnStarted,
+    TurnStatus,
 )
 from moot.model.faults import fault
 from moot.model.participants import seat
@@ -81,6 +86,16 @@ def test_the_tags_are_exactly_these() -> None:
 @pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: type(event).__name__)
 def test_an_event_survives_json(event: Event) -> None:
     assert DECODE(msgspec.json.encode(event)) == event
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH[2:7], ids=lambda event: type(event).__name__)
+def test_an_event_of_a_turn_tells_where_it_takes_place(event: TurnStarted) -> None:
+    assert event.seat == Seat("alpha", "answer", 0)
+
+
+def test_every_reason_to_stop_has_an_ending_that_turns_and_runs_know() -> None:
+    assert ENDED_BY.keys() == set(get_args(Reason))
+    assert set(ENDED_BY.values()) <= set(get_args(TurnStatus)) & set(get_args(RunStatus))
 
 
 @given(st.text())

@@ -37,6 +37,7 @@ def test_whoever_takes_a_plan_up_again_sees_the_same() -> None:
         turns=4,
         first=2,
         to=("beta",),
+        introduced=False,
     )
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
 

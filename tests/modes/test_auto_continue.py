@@ -1,6 +1,6 @@
 import pytest
 
-from moot.context.prompt import written
+from moot.context.prompts import written
 from moot.modes.auto_continue import auto_continue
 from tests.modes.fake import FakeTable, Left, plan
 
@@ -43,7 +43,7 @@ async def test_the_next_one_takes_over_from_one_who_fails() -> None:
 
 async def test_when_nobody_can_speak_any_more_it_ends() -> None:
     table = FakeTable(
-        plan("continue", 2, turns=20), {"alpha": ["completed", "failed"], "beta": ["failed", "failed"]}
+        plan("continue", 2, turns=20), {"alpha": ["completed", "stopped"], "beta": ["failed", "stopped"]}
     )
     await auto_continue(table)
     assert [line.partition(" ")[0] for line in table.told] == [

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moot.context.prompt import IDENTITIES
 from moot.context.views import VIEWS
 from moot.model.events import TurnStatus
 from moot.modes import CHOOSABLE, MODES
@@ -30,6 +31,10 @@ async def test_a_mode_ends_and_gives_every_turn_a_name_of_its_own(
     spoken = [line for line in table.told if " sees " in line]
     assert 1 <= len(spoken) <= seats * rounds + turns
     assert all(any(f"sees {view}" in line for view in VIEWS) for line in spoken)
+
+
+def test_every_mode_says_who_one_is_in_it() -> None:
+    assert IDENTITIES.keys() == MODES.keys()
 
 
 def test_people_choose_among_three_modes() -> None:

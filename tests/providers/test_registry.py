@@ -1,12 +1,17 @@
+import asyncio
+
 import pytest
 
 from moot.model.chunks import Usage
-from moot.model.errors import BadSettings, MissingKey, UnknownModel
+from moot.model.errors import BadSettings, MissingKey, ProviderError, UnknownModel
 from moot.model.faults import fault
 from moot.providers.http import HttpProvider
 from moot.providers.keys import Key
 from moot.providers.local import LocalProvider
 from moot.providers.registry import BUILT_IN, ProviderConfig, Registry
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import Scripts
+from tests.taking import KEY, LabServer
 
 LAB = ProviderConfig(api="openai", base_url="http://127.0.0.1:9999/v1", key_env="LAB_KEY")
 
@@ -122,12 +127,58 @@ def test_a_well_known_key_is_not_lent_to_another_provider() -> None:
     assert not registry({"ANTHROPIC_API_KEY": "a"}, openrouter=lent).keys("openrouter")
 
 
-def test_a_key_that_cannot_be_one_is_refused_unseen() -> None:
-    with pytest.raises(BadSettings, match="LAB_KEY") as caught:
-        registry({"LAB_KEY": "two\nlines"}, lab=LAB).keys("lab")
-    assert "two" not in str(caught.value)
+def test_a_key_that_cannot_be_one_is_left_out_unseen() -> None:
+    broken = registry({"LAB_KEY": "two\nlines", "OPENAI_API_KEY": "k"}, lab=LAB)
+    assert not broken.keys("lab")
+    for words in (broken.broken_key("lab"), broken.lacks_key("lab")):
+        assert str(words).startswith("The key in LAB_KEY has a line break")
+        assert "two" not in str(words)
+    with pytest.raises(MissingKey, match="LAB_KEY has a line break"):
+        broken.resolve("lab/echo")
+    assert broken.resolve("lab/echo", Key("mine", "own")).keys, "others do not need it"
+    assert broken.resolve("openai/gpt-5").keys
+    assert broken.broken_key("openai") is None
+
+
+def test_of_several_keys_the_others_are_used() -> None:
+    many = ProviderConfig(api="openai", base_url="http://127.0.0.1:1/v1", key_env=("A_KEY", "B_KEY"))
+    known = registry({"A_KEY": "two\nlines", "B_KEY": "b"}, lab=many)
+    key = known.keys("lab").next(set())
+    assert key is not None
+    assert key.source == "B_KEY"
+    assert known.lacks_key("lab") is None
+    assert "A_KEY" in str(known.broken_key("lab"))
+
+
+def test_a_variable_of_one_s_own_is_named_not_a_key_and_none_of_moot_s() -> None:
     with pytest.raises(ValueError, match="NAME of an environment variable"):
         ProviderConfig(key_env="sk-verysecret")
+    for names in ("MOOT_SECRET", ("LAB_KEY", "MOOT_METRICS_TOKEN")):
+        with pytest.raises(ValueError, match="variable of Moot itself"):
+            ProviderConfig(key_env=names)
+
+
+async def test_models_are_those_that_the_provider_lists(lab: LabServer) -> None:
+    near = ProviderConfig(api="openai", base_url=f"{lab.url}/v1", key_env="LAB_KEY")
+    async with registry({"LAB_KEY": KEY}, lab=near) as known:
+        assert "echo" in await known.models("lab", 30.0)
+    async with registry(lab=near) as known:
+        assert "echo" in await known.models("lab", 30.0, Key("mine", KEY))
+        with pytest.raises(MissingKey, match="LAB_KEY"):
+            await known.models("lab", 30.0)
+
+
+async def test_a_provider_that_lists_nothing_in_time_is_said_to_be_silent() -> None:
+    class Silent(ScriptedProvider):
+        async def models(self, key: str | None = None) -> list[str]:
+            await asyncio.Event().wait()
+            return []
+
+    known = registry()
+    known._providers["scripted"] = Silent(Scripts())
+    with pytest.raises(ProviderError, match=r"scripted did not answer within 0\.01 s") as caught:
+        await known.models("scripted", 0.01)
+    assert caught.value.fault.kind == "timeout"
 
 
 def test_every_built_in_provider_can_be_made() -> None:

@@ -1,62 +1,38 @@
-"""A small server with the routes of personas, projects and knowledge, called by two tenants."""
+"""The whole application, called by two tenants with a token each, and models that answer as a test says."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 from httpx import ASGITransport, AsyncClient, Response
-from litestar import Litestar
-from litestar.datastructures import State
-from litestar.di import Provide
-from litestar.middleware import ASGIMiddleware
-from litestar.types import ASGIApp, Receive, Scope, Send
 
-from moot.context.library import shipped
-from moot.engine.knowledge import Knowledge
-from moot.engine.speaker import Speaker
+from moot.cli.house import House
+from moot.cli.settings import Settings
 from moot.model.accounts import Caller
-from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import Registry
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, Script, Scripts
-from moot.server.auth import provide_caller
-from moot.server.knowledge_routes import KnowledgeRoutes
-from moot.server.limits import Limits
-from moot.server.persona_routes import PersonaRoutes
-from moot.server.problems import HANDLERS
-from moot.server.project_routes import ProjectRoutes
+from moot.server.app import create_app
 from moot.store.database import Database
-from moot.store.insights import Insights
-from moot.store.personas import Personas
-from moot.store.projects import Projects
-from moot.store.rates import Rates
-from tests.store.people import ANNA
-
-
-class Signed(ASGIMiddleware):
-    """Believe who a caller says they are."""
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        headers = dict(scope["headers"])
-        tenant = headers.get(b"x-tenant", ANNA.encode()).decode()
-        scope["user"] = Caller(account=tenant, tenant=tenant, name=tenant, kind="local")
-        await next_app(scope, receive, send)
+from tests.server.talking import idle
+from tests.store.people import ANNA, BERT
 
 
 class Api:
     """The server as one tenant or the other meets it."""
 
-    def __init__(self, client: AsyncClient, scripts: Scripts) -> None:
+    def __init__(self, house: House, client: AsyncClient, scripts: Scripts, tokens: dict[str, str]) -> None:
+        self.house = house
         self._client = client
         self._scripts = scripts
+        self._tokens = tokens
 
     async def call(
         self, method: str, path: str, body: object = None, tenant: str = ANNA, **query: Any
     ) -> Response:
-        return await self._client.request(
-            method, f"/api{path}", json=body, params=query, headers={"x-tenant": tenant}
-        )
+        headers = {"Authorization": f"Bearer {self._tokens[tenant]}"}
+        return await self._client.request(method, f"/api{path}", json=body, params=query, headers=headers)
 
     async def ok(self, method: str, path: str, body: object = None, tenant: str = ANNA, **query: Any) -> Any:
         response = await self.call(method, path, body, tenant, **query)
@@ -70,34 +46,19 @@ class Api:
 
 
 @asynccontextmanager
-async def knowing(database: Database) -> AsyncIterator[Api]:
+async def knowing(database: Database, settings: Settings | None = None) -> AsyncIterator[Api]:
     scripts = Scripts(BUILT_IN)
-    provider = ScriptedProvider(scripts)
-
-    async def chains(tenant: str, model: str) -> Sequence[Resolved]:
-        return [Resolved(model, provider, model.removeprefix("scripted/"), KeyRing(()))]
-
-    parts = {
-        "personas": Personas(database, shipped()),
-        "projects": Projects(database),
-        "insights": Insights(database),
-        "knowledge": Knowledge(database, chains, Speaker(backoff=0.001)),
-    }
-    app = Litestar(
-        route_handlers=[PersonaRoutes, ProjectRoutes, KnowledgeRoutes],
-        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in parts.items()}},
-        middleware=[Signed()],
-        exception_handlers=HANDLERS,
-        state=State({"limits": Limits(Rates(database))}),
-        logging_config=None,
-    )
-    transport = ASGITransport(app=app)  # type: ignore[arg-type]
-    async with AsyncClient(transport=transport, base_url="http://moot.example") as client:
-        yield Api(client, scripts)
+    async with Registry({}, {"OLLAMA_BASE_URL": "http://127.0.0.1:9/v1"}) as registry:
+        registry._providers["scripted"] = ScriptedProvider(scripts)
+        house = await idle(database, registry, settings)
+        tokens = {who: await _token(house, who) for who in (ANNA, BERT)}
+        app = create_app(house.accounts, house.limits, None, house.parts())
+        transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
+        async with AsyncClient(transport=transport, base_url="http://moot.example") as client:
+            yield Api(house, client, scripts, tokens)
 
 
-def _given(part: object) -> Provide:
-    async def give() -> Any:
-        return part
-
-    return Provide(give)
+async def _token(house: House, who: str) -> str:
+    caller = Caller(account=who, tenant=who, name=who, kind="local")
+    secret, _ = await house.accounts.make_token(caller, "test")
+    return secret

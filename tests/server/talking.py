@@ -16,6 +16,7 @@ from moot.model.ids import new_id
 from moot.providers.registry import Registry
 from moot.store.appending import Ending, Entry
 from moot.store.database import Database
+from moot.store.roll import Roll
 from moot.store.sealer import Sealer
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
@@ -63,15 +64,11 @@ class Talking:
         if status is not None:
             events.append(RunEnded(status=status))
         entry = Entry(
-            claim.run,
-            claim.epoch,
-            claim.tenant,
-            claim.discussion,
+            claim,
             claim.seq + 1,
             _numbered(events, claim.run, claim.seq + 1),
             [message] if status is not None else [],
             Ending(status, time.time()) if status is not None else None,
-            claim.place,
         )
         await self.house.events.write([entry])
         self.house.feeds.publish(run, entry.first, entry.bodies)
@@ -82,14 +79,21 @@ def _numbered(events: Sequence[Event], run: str, first: int) -> list[str]:
     return [msgspec.json.encode(event).decode() for event in numbered]
 
 
+async def idle(database: Database, registry: Registry, settings: Settings | None = None) -> House:
+    """Build all parts of a server, none of which does anything by itself."""
+    house = House(settings or Settings(), database, registry, Sealer(SECRET))
+    house.hall._start = lambda _: None
+    if database.is_postgres:
+        await Roll(database).join(house.worker)
+    return house
+
+
 @asynccontextmanager
 async def talking(database: Database) -> AsyncIterator[Talking]:
     started: list[str] = []
     async with Registry({}, {}) as registry:
-        house = House(Settings(), database, registry, Sealer(SECRET))
+        house = await idle(database, registry)
         house.hall._start = started.append
-        if database.is_postgres:
-            await house.workers.join()
         app = await house.app(Settings(), loopback=True)
         transport = ASGITransport(app=app, raise_app_exceptions=False)
         async with AsyncClient(transport=transport, base_url="http://localhost") as client:

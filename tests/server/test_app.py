@@ -9,16 +9,21 @@ from litestar import Litestar
 from litestar.routes import HTTPRoute
 
 from moot.cli.house import House
-from moot.cli.settings import Settings
+from moot.cli.settings import Rates, Settings
 from moot.providers.registry import Registry
 from moot.server.app import MAX_BODY, create_app
-from moot.server.limits import Limits
-from moot.store.rates import Rates
 from moot.store.sealer import Sealer
 from tests.databases import migrated
 from tests.server.talking import SECRET
 
-OPEN = {"/healthz", "/readyz", "/api/login", "/api/openapi.json", "/api/openapi.json/openapi.json"}
+OPEN = {
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/api/login",
+    "/api/openapi.json",
+    "/api/openapi.json/openapi.json",
+}
 
 
 @pytest.fixture
@@ -84,10 +89,10 @@ async def test_the_description_is_there_for_everybody(client: AsyncClient) -> No
     assert (reply.status_code, reply.json()["info"]["title"]) == (200, "Moot")
 
 
-async def test_calls_are_counted_on_every_route(tmp_path: Path) -> None:
+async def test_calls_are_counted_on_every_route_as_the_settings_say(tmp_path: Path) -> None:
     async with migrated("sqlite", tmp_path) as database, Registry({}, {}) as registry:
-        house = House(Settings(), database, registry, Sealer(SECRET))
-        app = create_app(house.accounts, Limits(Rates(database), standard=2), None, house.parts())
+        house = House(Settings(rates=Rates(calls_a_minute=2)), database, registry, Sealer(SECRET))
+        app = create_app(house.accounts, house.limits, None, house.parts())
         async with called(app) as client:
             statuses = [(await client.get("/healthz")).status_code for _ in range(3)]
     assert statuses == [200, 200, 429]

@@ -8,13 +8,13 @@ from msgspec import UNSET
 
 from moot.model.errors import UsageError
 from moot.modes import CHOOSABLE
-from moot.server.bodies import Changes, GoOn, Mode, NewDiscussion, NewMessage, StopWish, said
+from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, Mode, NewMessage, StopWish, said
 
 NEW = {"message": "What is a moot?", "participants": ["scripted/echo"]}
 
 
 def test_little_is_needed_to_open_a_discussion() -> None:
-    new = msgspec.convert(NEW, NewDiscussion)
+    new = msgspec.convert(NEW, DiscussionDraft)
     assert (new.mode, new.rounds, new.title, new.persona, new.model) == (None, 2, None, None, None)
 
 
@@ -27,25 +27,34 @@ def test_little_is_needed_to_open_a_discussion() -> None:
         ("rounds", 1),
         ("rounds", 10),
         ("participants", ["scripted/echo"] * 24),
+        ("participants", ["scripted/" + "x" * 191]),
+        ("model", "scripted/" + "x" * 191),
         ("participants", [{"model": "scripted/echo", "temperature": 0, "max_tokens": 1, "thinking": "low"}]),
         ("language", "zh-Hant"),
     ],
 )
 def test_what_is_just_right_fits(field: str, value: Any) -> None:
-    assert getattr(msgspec.convert(NEW | {field: value}, NewDiscussion), field)
+    assert getattr(msgspec.convert(NEW | {field: value}, DiscussionDraft), field)
 
 
 @pytest.mark.parametrize(
     ("type_", "body"),
     [
-        (NewDiscussion, NEW | {"message": "x" * 10_001}),
-        (NewDiscussion, NEW | {"participants": ["scripted/echo"] * 25}),
-        (NewDiscussion, NEW | {"participants": [{"model": "scripted/echo", "key": "sk-1"}]}),
-        (Changes, {"title": None}),
-        (Changes, {"mode": None}),
-        (Changes, {"participants": None}),
-        (Changes, {"summary": "mine"}),
-        (Changes, {"id": "dis_1"}),
+        (DiscussionDraft, NEW | {"message": "x" * 10_001}),
+        (DiscussionDraft, NEW | {"participants": ["scripted/echo"] * 25}),
+        (DiscussionDraft, NEW | {"participants": [{"model": "scripted/echo", "key": "sk-1"}]}),
+        (DiscussionDraft, NEW | {"participants": ["scripted/" + "x" * 192]}),
+        (DiscussionDraft, NEW | {"participants": ["no-provider"]}),
+        (DiscussionDraft, NEW | {"participants": [{"model": "scripted/" + "x" * 192}]}),
+        (DiscussionDraft, NEW | {"participants": [{"model": "no-provider"}]}),
+        (DiscussionDraft, NEW | {"model": "scripted/" + "x" * 192}),
+        (DiscussionDraft, NEW | {"model": "no-provider"}),
+        (DiscussionChange, {"model": "no-provider"}),
+        (DiscussionChange, {"title": None}),
+        (DiscussionChange, {"mode": None}),
+        (DiscussionChange, {"participants": None}),
+        (DiscussionChange, {"summary": "mine"}),
+        (DiscussionChange, {"id": "dis_1"}),
         (NewMessage, {"message": "x", "to": []}),
         (NewMessage, {"message": "x", "role": "system"}),
         (GoOn, {"turns": 51}),
@@ -60,7 +69,7 @@ def test_what_does_not_fit_is_refused(type_: Any, body: Any) -> None:
 
 
 def test_a_change_tells_what_is_left_out_from_what_is_taken_away() -> None:
-    changes = msgspec.convert({"persona": None}, Changes)
+    changes = msgspec.convert({"persona": None}, DiscussionChange)
     assert (changes.persona, changes.project) == (None, UNSET)
 
 

@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from moot.store.database import Database
 from moot.store.schema import discussion, idempotency, message, run
@@ -192,6 +192,22 @@ async def test_a_turn_s_prompt_is_what_its_participant_could_see(table: Talking)
     assert (await table.call("GET", wrong)).status_code == 404, "it is a turn of another discussion"
 
 
+async def test_a_prompt_shows_nothing_that_came_after_its_turn(table: Talking) -> None:
+    """What was said next may be stored before the turn that it interrupts, and have the smaller number."""
+    opened = await table.open(message="What is a moot?")
+    path = f"/api/discussions/{opened['discussion']['id']}"
+    later = await table.ok("POST", f"{path}/messages", {"message": "And a council?"})
+    await table.answer(opened["run"]["id"], "A meeting.")
+    messages = (await table.ok("GET", path))["messages"]
+    (answer,) = [one for one in messages if one["role"] == "assistant"]
+    async with table.house.database.write() as connection:
+        knew = update(message).where(message.c.id == answer["id"])
+        await connection.execute(knew.values(upto=later["message"]["number"]))
+    shown = await table.ok("GET", f"{path}/turns/{answer['id']}/prompt")
+    assert "What is a moot?" in str(shown["messages"])
+    assert "And a council?" not in str(shown["messages"])
+
+
 async def test_a_server_that_is_about_to_end_takes_in_nothing(table: Talking) -> None:
     opened = await table.open()
     table.house.hall.leave()
@@ -208,3 +224,9 @@ async def test_going_on_twice_with_one_key_is_going_on_once(table: Talking) -> N
     path, key = f"/api/discussions/{opened['discussion']['id']}/continue", {"Idempotency-Key": "once"}
     first = await table.ok("POST", path, {"turns": 2}, **key)
     assert (await table.call("POST", path, {"turns": 2}, **key)).json() == first
+
+
+@pytest.mark.parametrize("cursor", ["xx", "WzEsIDJd", "a'b"])
+async def test_a_cursor_that_was_not_given_is_refused_by_its_name(table: Talking, cursor: str) -> None:
+    refused = await table.call("GET", f"/api/discussions?cursor={cursor}")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cursor")

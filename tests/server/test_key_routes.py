@@ -66,12 +66,22 @@ async def test_only_one_s_own_key_can_be_deleted(house: House) -> None:
     assert (await statuses(house, ada))["lab"] == "own"
 
 
-@pytest.mark.parametrize("provider", ["unknown", "ollama", "local", "scripted", "bare", "%00", "lab'--"])
+@pytest.mark.parametrize("provider", ["ollama", "local", "scripted", "bare"])
 async def test_a_provider_that_takes_no_key_gets_none(cottage: House, provider: str) -> None:
     ada = await cottage.bearer("ada")
     reply = await cottage.client.put(f"/api/keys/{provider}", json={"key": CANARY}, headers=ada)
     assert reply.status_code == 400
     assert CANARY not in reply.text
+
+
+@pytest.mark.parametrize("provider", ["unknown", "%00", "lab'--"])
+async def test_a_provider_that_is_not_there_is_not_found(cottage: House, provider: str) -> None:
+    ada = await cottage.bearer("ada")
+    path = f"/api/keys/{provider}"
+    put = await cottage.client.put(path, json={"key": CANARY}, headers=ada)
+    dropped = await cottage.client.delete(path, headers=ada)
+    assert (put.status_code, dropped.status_code) == (404, 404)
+    assert CANARY not in put.text
 
 
 @pytest.mark.parametrize(
@@ -82,7 +92,6 @@ async def test_a_provider_that_takes_no_key_gets_none(cottage: House, provider: 
         f"{CANARY}\n",
         f"{CANARY} x",
         f" {CANARY}",
-        f"{CANARY}\x00",
         f"{CANARY}é",
         CANARY * 30,
         5,
@@ -96,7 +105,7 @@ async def test_what_cannot_be_a_key_is_refused_unseen(
     caplog.set_level(logging.DEBUG)
     ada = await cottage.bearer("ada")
     reply = await cottage.client.put("/api/keys/lab", json={"key": key}, headers=ada)
-    assert reply.status_code == 400
+    assert (reply.status_code, reply.json()["errors"][0]["field"]) == (400, "key")
     assert CANARY not in reply.text + caplog.text
     assert (await statuses(cottage, ada))["lab"] == "missing"
 
@@ -120,7 +129,11 @@ async def test_a_key_is_nowhere_to_be_seen_again(tmp_path: Path, caplog: pytest.
         replies = [
             await house.client.put("/api/keys/lab", json={"key": CANARY}, headers=ada),
             await house.client.put("/api/keys/lab", json={"key": CANARY, "more": 1}, headers=ada),
-            await house.client.put("/api/keys/lab", content=f'{{"key": "{CANARY}"', headers=ada),
+            await house.client.put(
+                "/api/keys/lab",
+                content=f'{{"key": "{CANARY}"',
+                headers=ada | {"Content-Type": "application/json"},
+            ),
             await house.client.get("/api/providers", headers=ada),
             await house.client.get("/api/me", headers=ada),
             await house.client.delete("/api/keys/lab", headers=ada),

@@ -1,9 +1,11 @@
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from msgspec import Struct
 
+from moot.cli.settings import Rates, Settings
 from moot.model.discussions import Discussion
 from moot.store.database import Database
 from tests.databases import KINDS
@@ -23,6 +25,7 @@ EXPORT = {
     "usefulness": 0.7,
     "insights": [PAIN, {**PAIN, "title": "Chairs creak", "severity": "low"}],
 }
+ASKING = ["/discussions/{discussion}/export", "/projects/{project}/consolidate"]
 PATTERN = {
     "kind": "pain",
     "title": "Everything wobbles",
@@ -89,13 +92,15 @@ async def test_a_projects_insights_are_paged_and_searched(room: Room) -> None:
         "Tables wobble",
     ]
     assert second["next"] is None
-    searches = {"wobb": ["Tables wobble"], '"*': [], "creak floors": ["Chairs creak"], "\0": []}
+    searches = {"wobb": ["Tables wobble"], '"*': [], "creak floors": ["Chairs creak"]}
     for q, found in searches.items():
         page = await room.api.ok("GET", path, q=q)
         assert [one["title"] for one in page["insights"]] == found
         assert page["next"] is None
-    assert (await room.api.call("GET", path, cursor="nowhere")).status_code == 400
-    assert (await room.api.call("GET", path, q="x" * 501)).status_code == 400
+    for wrong in ({"cursor": "nowhere"}, {"q": "x" * 501}):
+        refused = await room.api.call("GET", path, **wrong)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, *wrong)
+    assert (await room.api.call("GET", path, q="\0")).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -120,11 +125,48 @@ async def test_anothers_knowledge_is_not_there(room: Room, method: str, path: st
     assert listed["insights"] == exported["insights"]
 
 
-@pytest.mark.parametrize("body", [{"model": "gpt"}, {"model": 7}, {"model": "a/b\0"}, {"modell": "a/b"}])
-@pytest.mark.parametrize("path", ["/discussions/{discussion}/export", "/projects/{project}/consolidate"])
+@pytest.mark.parametrize("body", [{"model": "gpt"}, {"model": 7}, {"model": "a b/c"}, {"modell": "a/b"}])
+@pytest.mark.parametrize("path", ASKING)
 async def test_a_bad_body_is_refused_by_field(room: Room, path: str, body: object) -> None:
     refused = await room.api.call(
         "POST", path.format(discussion=room.discussion.id, project=room.project), body
     )
     assert refused.status_code == 400
     assert "model" in refused.text
+
+
+@pytest.mark.parametrize("path", ASKING)
+async def test_a_server_that_is_about_to_end_begins_nothing(room: Room, path: str) -> None:
+    await room.api.ok("POST", f"/discussions/{room.discussion.id}/export")
+    room.api.house.hall.leave()
+    refused = await room.api.call(
+        "POST", path.format(discussion=room.discussion.id, project=room.project), {}
+    )
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
+
+
+@pytest.mark.parametrize("path", ASKING)
+async def test_work_ends_when_its_token_is_deleted(room: Room, path: str) -> None:
+    await room.api.ok("POST", f"/discussions/{room.discussion.id}/export")
+    there = path.format(discussion=room.discussion.id, project=room.project)
+    asking = asyncio.create_task(room.api.call("POST", there, {"model": "scripted/silence"}))
+    house = room.api.house
+    async with asyncio.timeout(30):
+        while not house.revocations._open:
+            await asyncio.sleep(0.01)
+        for token in await house.accounts.tokens(ANNA):
+            await house.accounts.drop_token(ANNA, token.id)
+        await house.revocations.check()
+        refused = await asking
+    assert (refused.status_code, "log in again" in refused.json()["detail"]) == (401, True)
+
+
+@pytest.mark.parametrize(("embedding", "statuses"), [(None, [200] * 3), ("ollama/nomic", [200, 200, 429])])
+async def test_a_search_that_asks_a_model_is_counted_as_such(
+    tmp_path: Path, embedding: str | None, statuses: list[int]
+) -> None:
+    settings = Settings(embedding=embedding, rates=Rates(starts_a_minute=2))
+    async with settled("sqlite", tmp_path) as database, knowing(database, settings) as api:
+        path = f"/projects/{(await api.ok('POST', '/projects', {'name': 'Moot'}))['id']}/insights"
+        assert [(await api.call("GET", path, q="wobble")).status_code for _ in range(3)] == statuses
+        assert (await api.call("GET", path)).status_code == 200, "a list asks no model"

@@ -1,4 +1,5 @@
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,10 +9,11 @@ from sqlalchemy import select
 from moot.model.accounts import Caller
 from moot.model.errors import Busy
 from moot.server import limits
-from moot.server.limits import Limits, Recent, address
+from moot.server.limits import RateLimits, Recent, address
 from moot.store.database import Database
 from moot.store.rates import Rates
 from moot.store.schema import rate
+from tests.databases import migrated
 from tests.server.house import PASSWORD, built
 
 
@@ -45,7 +47,7 @@ def test_memory_is_bounded_and_keeps_who_calls(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Database) -> None:
-    async with built(database, standard=3) as house:
+    async with built(database, calls_a_minute=3) as house:
         ada, bob = await house.bearer("ada"), await house.bearer("bob")
         replies = [await house.client.get("/api/me", headers=ada) for _ in range(4)]
         assert [reply.status_code for reply in replies] == [200, 200, 200, 429]
@@ -54,33 +56,45 @@ async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Datab
 
 
 async def test_whoever_is_not_known_is_counted_by_address(database: Database) -> None:
-    async with built(database, standard=2) as house:
+    async with built(database, calls_a_minute=2) as house:
         assert [(await house.client.get("/healthz")).status_code for _ in range(3)] == [200, 200, 429]
 
 
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Bearer moot_wrong"}, {"Cookie": "moot_session=old"}]
+)
+async def test_whoever_is_refused_is_counted_by_address(tmp_path: Path, headers: dict[str, str]) -> None:
+    async with migrated("sqlite", tmp_path) as database, built(database, calls_a_minute=3) as house:
+        ada = await house.bearer("ada")
+        replies = [await house.client.get("/api/me", headers=headers) for _ in range(4)]
+        assert [reply.status_code for reply in replies] == [401, 401, 401, 429]
+        assert int(replies[-1].headers["retry-after"]) >= 1
+        assert (await house.client.get("/api/me", headers=ada)).status_code == 200, "others are not counted"
+
+
 async def test_calls_that_start_models_have_a_limit_of_their_own(database: Database) -> None:
-    async with built(database, model=5) as house:
+    async with built(database, starts_a_minute=5) as house:
         ada, bob = await house.bearer("ada"), await house.bearer("bob")
-        replies = await asyncio.gather(*(house.client.post("/api/ask", headers=ada) for _ in range(20)))
+        replies = await asyncio.gather(*(house.ask(ada) for _ in range(20)))
         assert sorted(reply.status_code for reply in replies) == [201] * 5 + [429] * 15
         assert all("retry-after" in reply.headers for reply in replies if reply.status_code == 429)
         assert (await house.client.get("/api/me", headers=ada)).status_code == 200
-        assert (await house.client.post("/api/ask", headers=bob)).status_code == 201
+        assert (await house.ask(bob)).status_code == 201
 
 
 async def test_another_token_of_the_same_account_does_not_help(database: Database) -> None:
-    async with built(database, model=2, standard=3) as house:
+    async with built(database, starts_a_minute=2, calls_a_minute=3) as house:
         ada = await house.bearer("ada")
         caller = Caller(account="ada", tenant="ada", name="ada", kind="local")
         secret, _ = await house.accounts.make_token(caller, "second")
         second = {"Authorization": f"Bearer {secret}"}
-        replies = [await house.client.post("/api/ask", headers=who) for who in (ada, second, second)]
+        replies = [await house.ask(who) for who in (ada, second, second)]
         assert [reply.status_code for reply in replies] == [201, 201, 429]
         assert (await house.client.get("/api/me", headers=second)).status_code == 429
 
 
 async def test_passwords_cannot_be_tried_without_end(database: Database) -> None:
-    async with built(database, login=3) as house:
+    async with built(database, logins_a_minute=3) as house:
         await house.accounts.add("ada", PASSWORD)
         replies = [await house.log_in("ada", "wrong password") for _ in range(3)]
         assert [reply.status_code for reply in replies] == [401] * 3
@@ -88,7 +102,7 @@ async def test_passwords_cannot_be_tried_without_end(database: Database) -> None
 
 
 async def test_log_ins_are_counted_by_name_and_by_address(database: Database) -> None:
-    counted = Limits(Rates(database), login=2)
+    counted = RateLimits(Rates(database), calls_a_minute=9, starts_a_minute=9, logins_a_minute=2)
     for place in ("10.0.0.1", "10.0.0.2"):
         await counted.log_in("ada", place)
     with pytest.raises(Busy):
@@ -99,7 +113,8 @@ async def test_log_ins_are_counted_by_name_and_by_address(database: Database) ->
 
 
 async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) -> None:
-    await Limits(Rates(database)).log_in("my password by mistake\x00", "10.0.0.1")
+    counted = RateLimits(Rates(database), calls_a_minute=9, starts_a_minute=9)
+    await counted.log_in("my password by mistake\x00", "10.0.0.1")
     async with database.read() as connection:
         names = (await connection.execute(select(rate.c.name))).scalars().all()
     assert len(names) == 2

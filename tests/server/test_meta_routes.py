@@ -1,11 +1,14 @@
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from moot.model.errors import StoreUnavailable
 from moot.store.database import Database
+from tests.databases import migrated
+from tests.server.house import built
 from tests.server.talking import Talking, talking
 from tests.server.visiting import Visitor, asking_for
 
@@ -38,6 +41,17 @@ async def test_metrics_are_what_prometheus_reads(table: Talking) -> None:
     reply = await table.call("GET", "/metrics")
     assert reply.headers["Content-Type"].startswith("text/plain; version=")
     assert "# TYPE moot_" in reply.text
+
+
+async def test_where_accounts_are_needed_metrics_are_for_whoever_has_their_token(tmp_path: Path) -> None:
+    token = "a token for prometheus"
+    async with migrated("sqlite", tmp_path) as database, built(database, metrics_token=token) as house:
+        ada = await house.bearer("ada")
+        for headers in ({}, ada):
+            refused = await house.client.get("/metrics", headers=headers)
+            assert (refused.status_code, "MOOT_METRICS_TOKEN" in refused.json()["detail"]) == (404, True)
+        reply = await house.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+        assert (reply.status_code, "# TYPE moot_" in reply.text) == (200, True)
 
 
 async def test_changes_begin_with_what_goes_on(table: Talking) -> None:

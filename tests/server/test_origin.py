@@ -81,15 +81,29 @@ async def test_the_port_is_part_of_where_a_page_comes_from() -> None:
 async def test_behind_a_proxy_that_changes_the_host_the_settings_say_our_name() -> None:
     origin = {"Origin": "https://moot.example"}
     assert await status("POST", origin, host="10.0.0.5:8000") == 403
-    assert await status("POST", origin, host="10.0.0.5:8000", hosts=frozenset({"moot.example"})) == 200
+    for named in ("moot.example", "Moot.Example", "moot.example:443"):
+        assert await status("POST", origin, host="10.0.0.5:8000", hosts=frozenset({named})) == 200
 
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost", "localhost:8000", "LOCALHOST:1", "127.0.0.1:8000", "[::1]", "[::1]:8000", "moot.home"],
+    [
+        "localhost",
+        "localhost:8000",
+        "LOCALHOST:1",
+        "127.0.0.1:8000",
+        "127.0.0.2",
+        "127.1.2.3:8000",
+        "[::1]",
+        "[::1]:8000",
+        "[0:0:0:0:0:0:0:1]",
+        "moot.home",
+        "MOOT.home:8000",
+    ],
 )
-async def test_on_loopback_this_machine_s_names_are_answered_to(host: str) -> None:
-    assert await status("GET", {}, host=host, loopback=True, hosts=frozenset({"moot.home"})) == 200
+@pytest.mark.parametrize("named", ["moot.home", "Moot.Home", "moot.home:8642"])
+async def test_on_loopback_this_machine_s_names_are_answered_to(host: str, named: str) -> None:
+    assert await status("GET", {}, host=host, loopback=True, hosts=frozenset({named})) == 200
 
 
 @pytest.mark.parametrize(
@@ -106,8 +120,17 @@ async def test_on_loopback_this_machine_s_names_are_answered_to(host: str) -> No
     ],
 )
 async def test_on_loopback_a_borrowed_name_is_not(host: str) -> None:
-    assert await status("GET", {}, host=host, loopback=True) == 403
-    assert await status("GET", VISIT, host=host, loopback=True) == 403
+    for hosts in (frozenset[str](), frozenset({""})):
+        assert await status("GET", {}, host=host, loopback=True, hosts=hosts) == 403
+        assert await status("GET", VISIT, host=host, loopback=True, hosts=hosts) == 403
+
+
+@pytest.mark.parametrize("named", ["fd00::5", "FD00::5", "[fd00::5]", "[fd00::5]:8642"])
+async def test_an_address_of_ipv6_may_be_one_of_our_names(named: str) -> None:
+    hosts = frozenset({named})
+    assert await status("GET", {}, host="[fd00::5]:8000", loopback=True, hosts=hosts) == 200
+    assert await status("GET", {}, host="[fd00::6]:8000", loopback=True, hosts=hosts) == 403
+    assert await status("GET", {}, host="fd00", loopback=True, hosts=hosts) == 403
 
 
 async def test_a_refusal_says_why() -> None:

@@ -18,6 +18,7 @@ async def page(cursor: Cursor = None, limit: Limit = 50) -> dict[str, Any]:
         ("", {"cursor": None, "limit": 50}),
         ("?limit=1", {"cursor": None, "limit": 1}),
         ("?limit=100&cursor=project_01", {"cursor": "project_01", "limit": 100}),
+        ("?cursor=WzEuNSwiZGlzX18xIl0-_A==", {"cursor": "WzEuNSwiZGlzX18xIl0-_A==", "limit": 50}),
     ],
 )
 def test_a_page_is_asked_for(query: str, seen: dict[str, Any]) -> None:

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ from litestar import Litestar, get, post
 from litestar.params import FromPath, JSONBody
 from litestar.testing import TestClient
 
+from moot.server import reading
 from moot.server.problems import HANDLERS
 from moot.server.reading import JsonRequest, _without_nul, plain
 from tests.server.visiting import Visitor, asking_for
@@ -115,3 +117,19 @@ async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(caplog: pytest.LogCa
     await app(scope, receive, visitor.send)
     assert visitor.status == 400
     assert caplog.records == []
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "BODY_SECONDS", 0.01)
+    app = Litestar([echo], request_class=JsonRequest, exception_handlers=HANDLERS, logging_config=None)
+    came = [{"type": "http.request", "body": b'{"a', "more_body": True}]
+    visitor = Visitor()
+
+    async def receive() -> Any:
+        return came.pop() if came else await asyncio.Event().wait()
+
+    scope = asking_for("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
+    async with asyncio.timeout(30):
+        await app(scope, receive, visitor.send)
+    assert visitor.status == 408
+    assert b"did not come within" in b"".join(visitor.came)

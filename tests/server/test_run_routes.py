@@ -97,3 +97,5 @@ async def test_a_stop_is_a_wish_and_a_run_that_is_over_stays_as_it_is(table: Tal
 
     await table.answer(run, "A meeting.")
     assert (await table.ok("POST", f"/api/runs/{run}/stop"))["status"] == "completed"
+    nobody = await table.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
+    assert nobody.status_code == 404

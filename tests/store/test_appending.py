@@ -6,8 +6,11 @@ import asyncpg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from moot.model.errors import StoreUnavailable
+from moot.model.participants import seat
+from moot.model.plans import Plan
 from moot.store import database as module
 from moot.store.appending import RUNS_A_SIGNAL, Entry, add, add_within, news_of_others, signals
 from moot.store.database import Database
@@ -22,7 +25,7 @@ Way = Callable[[Database, Sequence[Entry]], Awaitable[set[str]]]
 
 
 def entry(claim: Claim, first: int, *bodies: str) -> Entry:
-    return Entry(claim.run, claim.epoch, claim.tenant, claim.discussion, first, list(bodies), [], None)
+    return Entry(claim, first, list(bodies))
 
 
 async def within(database: Database, entries: Sequence[Entry]) -> set[str]:
@@ -90,18 +93,20 @@ async def test_a_statement_that_is_wrong_rolls_back(database: Database) -> None:
     assert await Events(database).read(run.run, 0) == [(1, "b")]
 
 
+PLAN = Plan(mode="single", participants=seat(("scripted/echo",)))
+CLAIM = Claim(run="", tenant="t", discussion="d", plan=PLAN, epoch=1, seq=0, place=1)
 Ends = st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 4)), max_size=400)
 
 
 @given(ends=Ends)
 def test_signals_say_of_every_run_how_far_it_is_and_none_is_too_long(ends: list[tuple[int, int]]) -> None:
     entries = [
-        Entry(f"run_{n:026}", 1, "t", "d", first, ["x"] * count, [], None)
+        Entry(replace(CLAIM, run=f"run_{n:026}"), first, ["x"] * count)
         for n, (first, count) in enumerate(ends)
     ]
     told = list(signals("us", entries))
     assert len(told) == -(-len(entries) // RUNS_A_SIGNAL)
     assert all(len(signal.encode()) < 8000 for signal in told)
     heard = [news for signal in told for news in news_of_others("them", signal)]
-    assert heard == [(one.run, one.first + len(one.bodies) - 1) for one in entries]
+    assert heard == [(one.claim.run, one.first + len(one.bodies) - 1) for one in entries]
     assert not any(list(news_of_others("us", signal)) for signal in told)

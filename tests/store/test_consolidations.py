@@ -86,6 +86,14 @@ async def test_one_that_a_dead_process_left_has_failed(
     assert "start it again" in (found.fault or "")
 
 
+async def test_what_is_completed_fails_no_more(consolidations: Consolidations, moot: Project) -> None:
+    started = await consolidations.start(ANNA, moot.id, "scripted/echo")
+    done = await consolidations.complete(ANNA, started, "scripted/echo", [PAIN])
+    with pytest.raises(NotFound):
+        await consolidations.fail(ANNA, started, "Whoever waited left.")
+    assert await consolidations.newest(ANNA, moot.id) == done
+
+
 async def test_they_are_their_tenants(consolidations: Consolidations, moot: Project) -> None:
     started = await consolidations.start(ANNA, moot.id, "scripted/echo")
     with pytest.raises(NotFound):

@@ -31,9 +31,7 @@ def entry(
     messages: Sequence[Message] = (),
     ending: Ending | None = None,
 ) -> Entry:
-    return Entry(
-        claim.run, claim.epoch, claim.tenant, claim.discussion, first, list(bodies), list(messages), ending
-    )
+    return Entry(claim, first, list(bodies), list(messages), ending)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from sqlalchemy import delete, update
 
 from moot.model.discussions import Discussion
 from moot.model.errors import Leaving, NotFound
-from moot.model.events import StageStarted, TextDelta
 from moot.model.participants import seat
 from moot.store.appending import Ending, Entry
 from moot.store.database import Database
@@ -36,28 +35,19 @@ async def table(database: Database) -> Discussion:
 
 async def end(database: Database, run: Claim) -> None:
     ending = Ending("completed", 9.0)
-    await Events(database).write(
-        [Entry(run.run, run.epoch, run.tenant, run.discussion, run.seq + 1, ["the end"], [], ending)]
-    )
+    await Events(database).write([Entry(run, run.seq + 1, ["the end"], ending=ending)])
 
 
 async def test_a_claim_finds_a_run_as_it_was_left(database: Database, table: Discussion) -> None:
     run = await start(database, table)
     first = await claim(database, run.id)
     assert (first.run, first.tenant, first.discussion) == (run.id, ANNA, table.id)
-    assert (first.epoch, first.seq, first.stages) == (1, 0, frozenset())
+    assert (first.epoch, first.seq) == (1, 0)
     assert first.plan.participants == table.participants
     assert (await Runs(database).get(ANNA, run.id)).status == "running"
-    told = [
-        StageStarted(stage="round"),
-        TextDelta(participant="alpha", stage="x", round=0, text='{"type":"stage_started"'),
-        StageStarted(stage="round", round=1),
-    ]
-    bodies = [msgspec.json.encode(event).decode() for event in told]
-    await Events(database).write([Entry(run.id, 1, ANNA, table.id, 1, bodies, [], None)])
+    await Events(database).write([Entry(first, 1, ["one", "two", "three"])])
     second = await claim(database, run.id, OTHER)
     assert (second.epoch, second.seq) == (2, 3)
-    assert second.stages == {("round", 0), ("round", 1)}
     assert second.plan == first.plan == await Runs(database).plan(run.id)
 
 
@@ -142,7 +132,7 @@ async def test_a_run_that_is_gone_is_to_stop(database: Database, table: Discussi
     async with database.write() as connection:
         await connection.execute(delete(discussions).where(discussions.c.id == table.id))
     assert await Runs(database).wishes(run.id) == STOPPED
-    assert await Runs(database).discussion_of(run.id) is None
+    assert not await Runs(database).has_earlier_live(run.id)
 
 
 async def test_what_is_new_interrupts_what_goes_on_in_the_same_discussion(
@@ -164,14 +154,14 @@ async def test_what_is_new_interrupts_what_goes_on_in_the_same_discussion(
 
 
 async def test_runs_of_a_discussion_wait_for_those_before_them(database: Database, table: Discussion) -> None:
-    await start(database, await discuss(database))
-    first, second = await claimed(database, table), await start(database, table)
     runs = Runs(database)
-    assert await runs.discussion_of(second.id) == table.id
-    assert await runs.earlier_live(table.id, second.id) is (first.run < second.id)
-    assert await runs.earlier_live(table.id, first.run) is (second.id < first.run)
-    await end(database, first)
-    assert not await runs.earlier_live(table.id, second.id)
+    await start(database, await discuss(database), words="Elsewhere.")
+    first = await start(database, table, words="One.")
+    second = await start(database, table, words="Two.")
+    assert await runs.has_earlier_live(second.id)
+    assert not await runs.has_earlier_live(first.id)
+    await end(database, await claim(database, first.id))
+    assert not await runs.has_earlier_live(second.id)
 
 
 async def test_what_a_worker_left_is_what_it_had_and_did_not_end(

@@ -105,6 +105,7 @@ def test_hostile_text_takes_linear_time() -> None:
     for _ in range(50_000):
         capture.feed("``a")
     capture.close()
+    assert heard(*[" "] * 1_000_000, "x").text == " " * 1_000_000 + "x"
 
 
 def test_a_lone_backtick_does_not_hide_tags_after_its_line() -> None:

@@ -1,6 +1,9 @@
 import asyncio
 
-from moot.streams.stop import Reason, Stop
+import pytest
+
+from moot.model.events import Reason
+from moot.streams.stop import Stop
 
 
 def test_a_stop_outranks_a_follow_up_and_is_never_replaced() -> None:
@@ -39,3 +42,19 @@ async def test_sleep_ends_at_a_stop() -> None:
     stop.request()
     assert await asyncio.wait_for(sleeping, 1) is True
     assert await Stop().sleep(0.001) is False
+
+
+async def test_a_sleep_that_is_cancelled_while_a_stop_comes_is_cancelled() -> None:
+    in_time = 0
+    for ticks in range(4):
+        stop = Stop()
+        sleeping = asyncio.create_task(stop.sleep(60))
+        await asyncio.sleep(0)
+        stop.request()
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        if sleeping.cancel():
+            in_time += 1
+            with pytest.raises(asyncio.CancelledError):
+                await sleeping
+    assert in_time > 0

@@ -158,6 +158,7 @@ async def test_what_was_heard_is_told_even_when_a_stop_comes_meanwhile() -> None
         ([Thought("only thought"), Done("stop")], "empty_response", "bad_response"),
         ([Thought("ran out"), Done("length")], "error", "context_length"),
         ([Text("cut"), Done("length")], "completed", None),
+        ([ToolCall("1", "made_up", "{}"), Done("tool_calls")], "empty_response", "bad_response"),
         ([Text("some"), Done("content_filter")], "error", "content_blocked"),
         ([Done("content_filter")], "error", "content_blocked"),
     ],

@@ -105,10 +105,11 @@ def _plan(options: Options, participants: Sequence[Participant]) -> Plan:
     )
     system = _typed(options.system)
     return Plan(
-        mode="consensus" if options.mode == "consensus" else "poll",
+        mode=options.mode or ("single" if len(asked) == 1 else "parallel"),
         participants=asked,
         personas={who.id: system for who in asked} if system else {},
         rounds=options.rounds or 2,
+        introduced=options.mode == "consensus",
     )
 
 

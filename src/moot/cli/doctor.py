@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from moot.channels.terminal import safe
 from moot.cli import loop, settings
-from moot.model.errors import BadSettings, MootError, Unavailable
+from moot.model.errors import MissingKey, ProviderError, Unavailable, UsageError
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
 
@@ -39,20 +39,16 @@ async def _run(config: Path | None) -> int:
 
 async def examine(registry: Registry, name: str) -> Finding:
     """Ask a provider for its models: the cheapest question that shows whether it would answer."""
+    if broken := registry.broken_key(name):
+        return Finding(name, "broken", broken)
     try:
-        if missing := registry.lacks_key(name):
-            return Finding(name, "idle", missing)
-        key = registry.keys(name).next(set())
-        async with asyncio.timeout(SECONDS):
-            found = await registry.provider(name).models(key.secret if key else None)
-    except TimeoutError:
-        return Finding(name, "broken", f"Did not answer within {SECONDS:g} s.")
-    except Unavailable as error:
+        found = await registry.models(name, SECONDS)
+    except (MissingKey, Unavailable) as error:
         return Finding(name, "idle", str(error))
-    except BadSettings as error:
+    except UsageError as error:
         return Finding(name, "broken", str(error))
-    except MootError as error:
-        if registry.on_this_machine(name):
+    except ProviderError as error:
+        if registry.on_this_machine(name) and error.fault.kind != "timeout":
             return Finding(name, "idle", f"Not running at {registry.base_url(name)}.")
         return Finding(name, "broken", str(error))
     return Finding(name, "works", _works(registry, name, found))

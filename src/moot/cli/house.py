@@ -28,7 +28,7 @@ from moot.model.errors import BadSettings
 from moot.providers.embeddings import embedder
 from moot.providers.registry import Registry
 from moot.server.app import create_app
-from moot.server.limits import Limits
+from moot.server.limits import RateLimits
 from moot.server.origin import OwnSite
 from moot.server.revocations import Revocations
 from moot.server.sse import Readers
@@ -43,6 +43,7 @@ from moot.store.migration import migrate
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 from moot.store.rates import Rates
+from moot.store.roll import Roll
 from moot.store.runs import Claim, Runs
 from moot.store.sealer import Sealer
 
@@ -74,25 +75,31 @@ class House:
         casting = Casting(registry, self.provider_keys, settings.fallback)
         speaker = Speaker(settings.limits)
         self.durable = DurableRuns(
-            database, self.worker, self.journal, speaker, casting.chain, self._count_personas
+            database, self.worker, self.journal, speaker, casting.models, self._count_personas
         )
-        vectors = embedder(settings.embedding, registry) if settings.embedding else None
+        self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.insights = Insights(database)
-        self.knowledge = Knowledge(database, casting.models, speaker, vectors)
+        self.knowledge = Knowledge(database, casting.models, speaker, self.embedder)
         planning = Planning(self.personas, self.projects)
         self.hall = Hall(database, planning, self.worker, self.durable.start)
+        self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
+        self.roll = Roll(self._apart)
         self.workers = Workers(
-            database, self.worker, settings.lease, self.durable.take_over, self._taken_over
+            self.roll, self.worker, settings.lease, self.durable.take_over, self._taken_over
         )
         self.seating = Seating(registry, self.personas)
-        self.limits = Limits(Rates(database))
+        self.limits = RateLimits(
+            Rates(database),
+            calls_a_minute=settings.rates.calls_a_minute,
+            starts_a_minute=settings.rates.starts_a_minute,
+        )
         self.registry = registry
 
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
-            "accounts changes database discussions events feeds hall insights knowledge limits personas projects"
-            " provider_keys readers registry runs seating"
+            "accounts changes database discussions embedder events feeds hall insights knowledge limits personas"
+            " projects provider_keys readers registry revocations runs seating"
         )
         return {name: getattr(self, name) for name in names.split()}
 
@@ -100,7 +107,7 @@ class House:
         caller = await self.accounts.ensure_local() if _needs_no_login(settings, loopback=loopback) else None
         if caller is None and not await self.accounts.all():
             log.warning("there is no account yet: make one with `moot user add NAME`")
-        app = create_app(self.accounts, self.limits, caller, self.parts())
+        app = create_app(self.accounts, self.limits, caller, self.parts(), settings.metrics_token)
         return OwnSite(app, loopback=loopback, hosts=frozenset(settings.hosts))
 
     @contextlib.asynccontextmanager
@@ -115,19 +122,23 @@ class House:
             self.readers.end_stuck_ones(),
             self.revocations.run(),
         ]
-        seeking = [self.durable.launch()]
+        seeking = [
+            self.durable.launch(),
+            self.durable.look_for_ever(self._lease, self.roll.note_as_left),
+        ]
         if self.database.is_postgres:
             await self.workers.join()
             loops += [listen(self.database, self._missed)]
-            seeking += [self.workers.beat_for_ever(), self.durable.adopt_for_ever(self._lease)]
+            seeking += [self.workers.beat_for_ever()]
         self._seeking = [asyncio.create_task(loop) for loop in seeking]
         tasks = [*(asyncio.create_task(loop) for loop in loops), *self._seeking]
         for task in tasks:
             task.add_done_callback(_must_not_fail)
-        try:
-            yield
-        finally:
-            await _cancelled(tasks)
+        async with self._apart:
+            try:
+                yield
+            finally:
+                await _cancelled(tasks)
 
     async def leave(self) -> None:
         """Write down what was said, and let others have what did not end.

@@ -33,12 +33,10 @@ async def _run(provider: str, config: Path | None) -> int:
 
 
 async def _models(registry: Registry, name: str, *, wanted: bool) -> list[str]:
-    """List a provider's models; one that was not asked for by name and is silent is left out."""
-    key = registry.keys(name).next(set())
+    """List a provider's models; one that was not asked for by name, needs no key and is silent is left out."""
     try:
-        async with asyncio.timeout(SECONDS):
-            return sorted(await registry.provider(name).models(key.secret if key else None))
-    except (MootError, TimeoutError) as error:
-        if wanted or key:
-            sys.stderr.write(f"moot: {str(error) or f'{name} did not answer in {SECONDS:g} s.'}\n")
+        return sorted(await registry.models(name, SECONDS))
+    except MootError as error:
+        if wanted or registry.keys(name):
+            sys.stderr.write(f"moot: {error}\n")
         return []

@@ -14,7 +14,18 @@ from moot.providers.registry import ProviderConfig
 from moot.streams.turn import Limits
 
 FILE = "moot.toml"
+VARIABLES = ("model", "database_url", "auth", "lease", "embedding", "metrics_token")  # as MOOT_…
 PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
+
+
+Rate = Annotated[int, Meta(ge=1)]
+
+
+class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How often one may call the server, and how many of these calls may start models."""
+
+    calls_a_minute: Rate = 600
+    starts_a_minute: Rate = 60
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -22,7 +33,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     `limits` are those of one answer: seconds without content, seconds in all, characters. The rest is for
     `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
-    `embedding` is a model that makes vectors of what is searched.
+    `embedding` is a model that makes vectors of what is searched, `metrics_token` lets Prometheus in.
     """
 
     model: str | None = None
@@ -34,6 +45,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     lease: Annotated[float, Meta(ge=1, le=600)] = 10.0
     hosts: tuple[str, ...] = ()
     embedding: str | None = None
+    rates: Rates = Rates()
+    metrics_token: Annotated[str, Meta(min_length=16)] | None = None
 
     @property
     def database(self) -> str:
@@ -46,10 +59,7 @@ def load(config: Path | None, environment: Mapping[str, str]) -> Settings:
     merged: dict[str, Any] = _from_environment(environment)
     for path in _files(config):
         _fill(merged, _read(path))
-    try:
-        return msgspec.convert(merged, Settings, strict=False)
-    except msgspec.ValidationError as error:  # the files were checked one by one, so it is a variable
-        raise BadSettings(f"A MOOT_* variable is not right: {error}.") from error
+    return msgspec.convert(merged, Settings, strict=False)
 
 
 def data_folder() -> Path:
@@ -66,16 +76,24 @@ def _files(config: Path | None) -> Iterator[Path]:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
-    if model := environment.get("MOOT_MODEL"):
-        settings["model"] = model
-    if gguf := environment.get("MOOT_GGUF"):
-        settings["providers"] = {"local": {"gguf": gguf}}
-    for name in ("database_url", "auth", "lease", "embedding"):
+    for name in VARIABLES:
         if value := environment.get(f"MOOT_{name.upper()}"):
             settings[name] = value
+            _check_variable(name, value)
+    if gguf := environment.get("MOOT_GGUF"):
+        settings["providers"] = {"local": {"gguf": gguf}}
     if hosts := environment.get("MOOT_HOSTS"):
         settings["hosts"] = [host.strip() for host in hosts.split(",") if host.strip()]
     return settings
+
+
+def _check_variable(name: str, value: str) -> None:
+    """Check one variable by itself, so that an error can name it."""
+    try:
+        msgspec.convert({name: value}, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        wanted = str(error).partition(" - at ")[0]
+        raise BadSettings(f"MOOT_{name.upper()} is not right: {wanted}.") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

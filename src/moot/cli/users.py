@@ -2,8 +2,7 @@
 
 import getpass
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from moot.channels.terminal import safe
@@ -15,10 +14,13 @@ from moot.store.database import Database
 from moot.store.migration import migrate
 
 PasswordSource = Callable[[], str]
+Action = Callable[[Accounts], Awaitable[list[str]]]
 
 
 def typed_password() -> str:
     """Ask for a password twice, unseen; where nobody sits at a terminal, read one line."""
+    if sys.stdin is None:
+        raise UsageError("There is nothing to read a password from: type it at a terminal, or pipe it in.")
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     password = getpass.getpass("Password: ")
@@ -31,60 +33,54 @@ def add(
     name: str, tenant: str | None, database_url: str, password_source: PasswordSource = typed_password
 ) -> int:
     check_name(name)
-    return loop.run(_add(name, tenant, database_url, _checked(password_source)))
+    password = _checked(password_source)
+
+    async def action(accounts: Accounts) -> list[str]:
+        new = await accounts.add(name, password, tenant)
+        return [f"Added {new.name} to the tenant {new.tenant}."]
+
+    return _done(database_url, action)
 
 
 def show(database_url: str) -> int:
-    return loop.run(_show(database_url))
+    async def action(accounts: Accounts) -> list[str]:
+        known = [(one, datetime.fromtimestamp(one.created_at, UTC)) for one in await accounts.all()]
+        return [f"{one.name}  {one.tenant}  since {since.date()}" for one, since in known]
+
+    return _done(database_url, action)
 
 
 def remove(name: str, database_url: str) -> int:
-    return loop.run(_remove(name, database_url))
+    async def action(accounts: Accounts) -> list[str]:
+        gone = await accounts.remove(name)
+        return [f"Removed {gone.name}; what the tenant {gone.tenant} has is kept."]
+
+    return _done(database_url, action)
 
 
 def set_password(name: str, database_url: str, password_source: PasswordSource = typed_password) -> int:
-    return loop.run(_set_password(name, database_url, _checked(password_source)))
+    password = _checked(password_source)
 
-
-async def _add(name: str, tenant: str | None, database_url: str, password: str) -> int:
-    async with _accounts(database_url) as accounts:
-        new = await accounts.add(name, password, tenant)
-    return _say(f"Added {new.name} to the tenant {new.tenant}.")
-
-
-async def _show(database_url: str) -> int:
-    async with _accounts(database_url) as accounts:
-        for known in await accounts.all():
-            since = datetime.fromtimestamp(known.created_at, UTC).date()
-            _say(f"{known.name}  {known.tenant}  since {since}")
-    return 0
-
-
-async def _remove(name: str, database_url: str) -> int:
-    async with _accounts(database_url) as accounts:
-        gone = await accounts.remove(name)
-    return _say(f"Removed {gone.name}; what the tenant {gone.tenant} has is kept.")
-
-
-async def _set_password(name: str, database_url: str, password: str) -> int:
-    async with _accounts(database_url) as accounts:
+    async def action(accounts: Accounts) -> list[str]:
         await accounts.set_password(name, password)
-    return _say(f"Changed the password of {name}; sessions and tokens made before are over.")
+        return [f"Changed the password of {name}; sessions and tokens made before are over."]
+
+    return _done(database_url, action)
 
 
-@asynccontextmanager
-async def _accounts(database_url: str) -> AsyncIterator[Accounts]:
-    async with Database(database_url) as database:
-        await migrate(database)
-        yield Accounts(database)
+def _done(database_url: str, action: Action) -> int:
+    """Let something be done with the accounts of a database, and say what was done."""
+
+    async def do() -> list[str]:
+        async with Database(database_url) as database:
+            await migrate(database)
+            return await action(Accounts(database))
+
+    sys.stdout.write("".join(f"{safe(line)}\n" for line in loop.run(do())))
+    return 0
 
 
 def _checked(password_source: PasswordSource) -> str:
     password = password_source()
     check_password(password)
     return password
-
-
-def _say(words: str) -> int:
-    sys.stdout.write(f"{safe(words)}\n")
-    return 0

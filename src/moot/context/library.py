@@ -7,7 +7,7 @@ from importlib.resources import files
 import msgspec
 from msgspec.structs import asdict
 
-from moot.context.fitting import filled
+from moot.context.prompts import filled
 from moot.model.personas import Persona, PersonaDraft, level
 
 FRAME = "+++\n"  # what stands around the fields at the head of a file; the prompt follows

@@ -13,14 +13,14 @@ SHORT = 240  # characters that are left of a message when room is short
 DETAIL = 600  # characters of an insight, or of a discussion's summary, among many
 
 
-class Transcript(Struct, frozen=True):
+class Material(Struct, frozen=True):
     """What is read, and which message each label in it stands for."""
 
     text: str
     sources: Mapping[str, str]
 
 
-def transcript(messages: Sequence[Message], room: int) -> Transcript:
+def transcript(messages: Sequence[Message], room: int) -> Material:
     """Write a discussion out. Where it is too long, the oldest messages are shortened first, then left out."""
     said = [(f"m{place}", message) for place, message in enumerate(filter(_counts, messages), start=1)]
     blocks = [_block(label, message) for label, message in said]
@@ -28,7 +28,7 @@ def transcript(messages: Sequence[Message], room: int) -> Transcript:
     left_out = len(blocks) - len(kept)
     notes = _notes(left_out, shortened=kept != blocks[left_out:])
     sources = {label: message.id for label, message in said[left_out:]}
-    return Transcript(BETWEEN.join([*notes, *kept]), sources)
+    return Material(BETWEEN.join([*notes, *kept]), sources)
 
 
 def findings(discussions: Sequence[Discussion], insights: Sequence[Insight], room: int) -> str:

@@ -1,6 +1,7 @@
 """What participants are told of the project that a discussion belongs to."""
 
-from moot.context.fitting import cut, filled, one_line
+from moot.context.fitting import cut, one_line
+from moot.context.prompts import filled
 from moot.model.knowledge import Pattern
 from moot.model.projects import Post, ProjectFacts
 

@@ -4,11 +4,10 @@ Pure: the same plan and the same messages give the same request, so what somebod
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from itertools import groupby
 
 from moot.context.language import name_of
+from moot.context.prompts import written
 from moot.model.discussions import Message
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -52,12 +51,6 @@ def system_prompt(plan: Plan, who: Participant) -> str:
     return "\n\n".join(layer.strip() for layer in layers if layer.strip())
 
 
-@cache
-def written(name: str) -> str:
-    """Read one of the prompts that ship with Moot."""
-    return (files("moot.context") / "prompts" / f"{name}.md").read_text("utf-8").strip()
-
-
 def _alternating(told: list[Told]) -> tuple[Told, ...]:
     """Merge neighbours of one role; providers want the first and the last word to be the user's."""
     if not told or told[-1].role == "assistant":
@@ -81,10 +74,10 @@ def _told(message: Message, who: Participant, attached: Attached) -> Told:
 
 
 def _identity(plan: Plan, who: Participant) -> str:
-    """Say who one is and who else is there, unless one is alone."""
+    """Say who one is and who else is there, unless one is alone, or is to feel so."""
     present = [other for other in plan.participants if other.id != who.id]
     answering = [other for other in plan.speaking if other.id != who.id]
-    if not present or plan.mode not in IDENTITIES:
+    if not present or not plan.introduced:
         return ""
     name = IDENTITIES[plan.mode] if answering else "called_upon"
     others = present if name == "called_upon" else answering

@@ -7,8 +7,10 @@ import asyncio
 import contextlib
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
 from moot.model.discussions import LIVE
 from moot.model.errors import StoreUnavailable
+from moot.model.events import TurnStatus
 from moot.store.database import Database
 
 if TYPE_CHECKING:
@@ -30,7 +33,72 @@ STRANGERS = text(
     " UNION SELECT worker FROM run WHERE status = ANY(:live) EXCEPT SELECT id FROM worker"
 )
 
+Execute = Callable[[str], Coroutine[None, None, None]]
 log = logging.getLogger(__name__)
+
+
+class Books:
+    """DBOS, and the one workflow that it knows."""
+
+    def __init__(self, dbos: Any, workflow: Execute) -> None:
+        self._dbos = dbos
+        self._workflow = workflow
+
+    async def start(self, run: str) -> None:
+        """Execute a run, unless somebody does already."""
+        try:
+            with self._dbos.SetWorkflowID(run):
+                await self._dbos.DBOS.start_workflow_async(self._workflow, run)
+        except SQLAlchemyError as error:
+            raise StoreUnavailable("The books of the runs cannot be written now.") from error
+
+    async def step(self, name: str, body: Callable[[], Awaitable[TurnStatus]]) -> TurnStatus:
+        """Do a part of a run, or return what came of it the last time."""
+        done: list[TurnStatus] = []
+
+        async def turn() -> TurnStatus:  # DBOS looks whether it is given a coroutine function
+            done.append(await body())
+            return done[0]
+
+        try:  # no await before the step has its place in the order
+            status: TurnStatus = await self._dbos.DBOS.run_step_async({"name": name}, turn)
+        except SQLAlchemyError as error:  # a full disk, say; but a turn that is done is in our log too
+            log.warning("a step cannot be noted", extra={"step": name, "reason": str(error)})
+            return done[0] if done else await body()
+        return status
+
+    async def recover(self, worker: str) -> None:
+        """Let DBOS hand on what a dead worker had begun, all of it; raise StoreUnavailable if it did not."""
+        await asyncio.to_thread(self._recover, worker)
+
+    def _recover(self, worker: str) -> None:
+        dbos = self._dbos.DBOS
+        try:
+            dbos._recover_pending_workflows([worker])  # noqa: SLF001 - there is no public way
+            left = dbos.list_workflows(executor_id=worker, status="PENDING", app_version=VERSION, limit=1)
+        except SQLAlchemyError as error:
+            raise StoreUnavailable("The books of the runs cannot be read now.") from error
+        if left:  # it only logs what it could not do
+            raise StoreUnavailable("Not all runs of a dead worker could be taken over yet.")
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._dbos.DBOS.destroy, destroy_registry=True)
+        # It had given the loop threads of its own, and has ended them.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+
+
+async def opened(database: Database, worker: str, execute: Execute) -> Books:
+    """Load and start DBOS, which takes its time, and let it execute runs."""
+    dbos = await asyncio.to_thread(import_module, "dbos")
+    await prepare(dbos, database)
+    dbos.DBOS(config=config(database, worker))
+
+    @dbos.DBOS.workflow(name="run", max_recovery_attempts=None)  # type: ignore[untyped-decorator]
+    async def workflow(run: str) -> None:
+        await execute(run)
+
+    dbos.DBOS.launch()
+    return Books(dbos, workflow)
 
 
 def config(database: Database, worker: str) -> "DBOSConfig":
@@ -42,6 +110,12 @@ def config(database: Database, worker: str) -> "DBOSConfig":
         "log_level": "ERROR",
         "console_log_level": "CRITICAL",  # our own log has what it says
     }
+
+
+async def strangers(database: Database) -> Sequence[str]:
+    """List who has runs, by the books of DBOS or by ours, and is no worker that anybody knows."""
+    async with database.read() as connection:
+        return (await connection.execute(STRANGERS, {"live": list(LIVE)})).scalars().all()
 
 
 async def prepare(dbos: Any, database: Database) -> None:
@@ -59,23 +133,6 @@ async def prepare(dbos: Any, database: Database) -> None:
         log.warning("the books of the runs cannot be used; they are begun anew", extra={"reason": str(error)})
         _remove(file(database))
         await asyncio.to_thread(_prepare_file, dbos, file(database))
-
-
-def recover(dbos: Any, worker: str) -> None:
-    """Let DBOS hand on what a dead worker had begun, all of it."""
-    try:
-        dbos.DBOS._recover_pending_workflows([worker])  # noqa: SLF001 - there is no public way
-        left = dbos.DBOS.list_workflows(executor_id=worker, status="PENDING", app_version=VERSION, limit=1)
-    except SQLAlchemyError as error:
-        raise StoreUnavailable("The books of the runs cannot be read now.") from error
-    if left:  # it only logs what it could not do
-        raise StoreUnavailable("Not all runs of a dead worker could be taken over yet.")
-
-
-async def strangers(database: Database) -> Sequence[str]:
-    """List who has runs, by the books of DBOS or by ours, and is no worker that anybody knows."""
-    async with database.read() as connection:
-        return (await connection.execute(STRANGERS, {"live": list(LIVE)})).scalars().all()
 
 
 async def _when_it_is_there(dbos: Any, url: str) -> None:

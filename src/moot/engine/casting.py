@@ -1,12 +1,13 @@
-"""Who speaks for a participant: its model and the fallbacks of the settings, with the tenant's own keys first."""
+"""Who is asked for a model: the model itself and the fallbacks of the settings, with the tenant's own keys first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from moot.model.errors import UsageError
-from moot.model.participants import Participant
 from moot.providers.keys import Key
 from moot.providers.registry import Registry, Resolved
+
+Chains = Callable[[str, str], Awaitable[Sequence[Resolved]]]  # who is asked for a tenant's model
 
 
 class StoredKeys(Protocol):
@@ -18,9 +19,6 @@ class Casting:
         self._registry = registry
         self._keys = keys
         self._fallback = fallback
-
-    async def chain(self, tenant: str, who: Participant) -> Sequence[Resolved]:
-        return await self.models(tenant, who.model)
 
     async def models(self, tenant: str, model: str) -> Sequence[Resolved]:
         """Find a model and who may be asked instead; those that cannot be asked now are passed over."""
@@ -37,7 +35,7 @@ class Casting:
 
     async def _resolve(self, tenant: str, model: str) -> Resolved:
         provider = model.partition("/")[0]
-        if provider not in list(self._registry):
+        if provider not in self._registry:
             return self._registry.resolve(model)
         secret = await self._keys.secret(tenant, provider, self._registry.origin(provider))
         own = Key(f"the key you stored for {provider}", secret) if secret else None

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.context.language import detect
@@ -25,11 +24,11 @@ from moot.store.discussions import (
     hold,
     place_last,
     refuse_if_live,
+    take_up,
     tell_change,
 )
 from moot.store.replies import earlier_reply, keep_reply
 from moot.store.runs import add_run, interrupt
-from moot.store.schema import discussion as discussions
 
 TITLE = 80
 
@@ -85,8 +84,10 @@ class Hall:
 
     async def open(self, caller: Caller, opening: Opening, key: str | None = None) -> Started:
         """Open a discussion with its first message."""
-        heard: str = await asyncio.to_thread(detect, opening.message)
-        discussion = _discussion(opening, opening.language or heard)
+        language = opening.language
+        if language is None:
+            language = await asyncio.to_thread(detect, opening.message)
+        discussion = _discussion(opening, language)
         plan = await self._planning.plan(caller.tenant, discussion)
         started = _started(discussion, plan, opening.message)
         return await self._take_in(caller, started, plan, key, opening, new=True)
@@ -149,10 +150,7 @@ class Hall:
             await refuse_if_live(connection, discussion.id)
         else:
             await interrupt(self._database, connection, discussion.id)
-        touched = {"updated_at": discussion.updated_at, "status": discussion.status}
-        await connection.execute(
-            update(discussions).where(discussions.c.id == discussion.id).values(**touched)
-        )
+        await take_up(connection, discussion.id, discussion.updated_at)
 
 
 def _discussion(opening: Opening, language: str) -> Discussion:

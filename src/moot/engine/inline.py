@@ -9,7 +9,7 @@ from moot.engine.speaker import Speaker
 from moot.engine.table import Body, LiveTable, Scene
 from moot.model.chunks import Text
 from moot.model.discussions import Message
-from moot.model.events import Event, RunEnded, RunStarted, TurnEnded, TurnStatus
+from moot.model.events import Event, RunEnded, RunStarted, Seat, TurnEnded, TurnStatus
 from moot.model.ids import new_id
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -24,6 +24,10 @@ class Notes:
     def __init__(self, log: RunLog, question: Message) -> None:
         self.said: list[Message] = [question]
         self._log = log
+
+    def is_open(self, seat: Seat) -> bool:  # noqa: ARG002 - a Transcript
+        """Nobody has seen anything of a turn that is to begin."""
+        return False
 
     async def append(self, events: list[Event]) -> None:
         await self._log.append(events)

@@ -95,17 +95,7 @@ class RunJournal:
         """Number what waits, and hand it over."""
         now, first = time.time(), self._seq + 1
         bodies = [self._numbered(item, now) for item in self._pending]
-        entry = Entry(
-            self.claim.run,
-            self.claim.epoch,
-            self.claim.tenant,
-            self.claim.discussion,
-            first,
-            bodies,
-            self._messages,
-            self._ending,
-            self.claim.place,
-        )
+        entry = Entry(self.claim, first, bodies, self._messages, self._ending)
         self._pending, self._messages, self._ending = [], [], None
         self._growing.clear()
         return entry
@@ -176,8 +166,8 @@ class Journal:
         if entries:
             written = await patiently(lambda: self._events.write(entries))
         for entry in entries:
-            if entry.run not in written.stale:
-                self._feeds.publish(entry.run, entry.first, entry.bodies)
+            if entry.claim.run not in written.stale:
+                self._feeds.publish(entry.claim.run, entry.first, entry.bodies)
         metrics.WRITTEN.inc(sum(len(entry.bodies) for entry in entries))
         if written.stale:
             self._fenced(written.stale)

@@ -2,18 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from msgspec import Struct
 
 from moot.context.material import findings, transcript
-from moot.context.prompt import written
+from moot.context.prompts import written
+from moot.engine.casting import Chains
 from moot.engine.insight_search import InsightSearch
 from moot.engine.speaker import Speaker
 from moot.engine.structured import structured
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
-from moot.model.errors import Conflict, MootError, UsageError
+from moot.model.errors import Conflict, MootError, NotFound, UsageError
 from moot.model.ids import new_id
 from moot.model.knowledge import Consolidation, Export, Findings, FoundInsight, Insight
 from moot.model.requests import ModelRequest, user
@@ -29,8 +31,6 @@ from moot.store.vectors import Vectors
 ROOM = 200_000  # characters that a model is given to read, at most
 DISCUSSIONS = 100  # the newest of a project that are looked over
 INSIGHTS = 400
-
-Chains = Callable[[str, str], Awaitable[Sequence[Resolved]]]
 
 
 class Exported(Struct, frozen=True, kw_only=True):
@@ -105,14 +105,21 @@ class Knowledge:
             raise UsageError("model: this project has no discussion to take a model from: name one.")
         chain = await self._chains(tenant, model or _model_of(discussions[0]))
         started = await self._consolidations.start(tenant, project, chain[0].name)
-        try:
+        async with self._noted_as_failed(tenant, started):
             material = findings(discussions, insights, await asyncio.to_thread(_room, chain))
             answer = await structured(self._speaker, chain, _request("consolidate", material), Findings)
-        except MootError as error:
-            await self._consolidations.fail(tenant, started, str(error))
-            raise
-        done = await self._consolidations.complete(tenant, started, answer.model, answer.value.patterns)
+            done = await self._consolidations.complete(tenant, started, answer.model, answer.value.patterns)
         return Consolidated(consolidation=done, usage=answer.usage, cost=answer.cost)
+
+    @asynccontextmanager
+    async def _noted_as_failed(self, tenant: str, started: Consolidation) -> AsyncIterator[None]:
+        """Leave no consolidation running that nobody works on any more."""
+        try:
+            yield
+        except BaseException as error:
+            with suppress(NotFound):  # the project went meanwhile, and took it along
+                await self._consolidations.fail(tenant, started, _why(error))
+            raise
 
     async def patterns(self, tenant: str, project: str) -> Patterns:
         await self._projects.get(tenant, project)
@@ -125,6 +132,15 @@ class Knowledge:
         """Find insights of a project, the best first."""
         await self._projects.get(tenant, project)
         return await self._search.find(tenant, project, q, limit)
+
+
+def _why(error: BaseException) -> str:
+    match error:
+        case MootError():
+            return str(error)
+        case asyncio.CancelledError():
+            return "Whoever waited for it left before it was done: start it again."
+    return f"A mistake in Moot itself ended it ({type(error).__name__}): start it again."
 
 
 def _model_of(discussion: Discussion) -> str:

@@ -1,29 +1,42 @@
 """What was said, as one execution of a run sees it: read once when the run is taken up, then kept in step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
 from moot.engine import metrics, remains, traces
 from moot.engine.journal import RunJournal
-from moot.engine.remains import Remains
+from moot.engine.patience import patiently
 from moot.model.discussions import Message
-from moot.model.events import Event, Seat, StageStarted, TextDelta, TurnEnded, TurnStarted
+from moot.model.events import Event, Reason, Seat, StageStarted, TextDelta, TurnEnded, TurnStarted
 from moot.store.runs import Claim
-from moot.streams.stop import Reason
+
+Log = Callable[[], Awaitable[Iterable[Event]]]
 
 
 class Record:
-    """A transcript in the database. `left` are turns that a crash cut off, of which readers have seen something."""
+    """A transcript in the database. `told` are the events of executions before this one; `log` reads all until now."""
 
     def __init__(
-        self, journal: RunJournal, claim: Claim, said: Sequence[Message], left: Mapping[Seat, Remains]
+        self,
+        journal: RunJournal,
+        claim: Claim,
+        said: Sequence[Message],
+        told: Sequence[Event],
+        log: Log,
     ) -> None:
         self.said = list(said)
         self._journal = journal
         self._claim = claim
-        self._opened = set(claim.stages)
-        self._left = dict(left)
+        self._opened = {(event.stage, event.round) for event in told if isinstance(event, StageStarted)}
+        self._left = remains.unfinished(
+            told
+        )  # turns that a crash cut off, of which readers have seen something
+        self._log = log
+        self._begun: set[Seat] = set()  # turns of this execution that have not ended
+
+    def is_open(self, seat: Seat) -> bool:
+        return seat in self._left or seat in self._begun
 
     async def append(self, events: list[Event]) -> None:
         fresh = [event for event in events if type(event) is TextDelta or self._is_new(event)]
@@ -31,20 +44,27 @@ class Record:
             await self._journal.append(fresh)
 
     async def keep(self, ended: TurnEnded, message: Message) -> None:
-        if (left := self._left.pop(remains.seat(ended), None)) is not None:  # it ended before it began anew
-            ended = replace(ended, message=left.answer)
-            message = replace(message, content=left.answer.text, thoughts=left.answer.thoughts)
+        if (left := self._left.pop(ended.seat, None)) is not None:  # it ended before it began anew
+            seen = left.ended(None)
+            status = seen.status if ended.status == "failed" else ended.status
+            ended = replace(seen, status=status, fault=ended.fault)
+            asked = {name: getattr(message, name) for name in ("view", "upto", "instruction")}
+            message = replace(remains.message(self._claim, ended), **asked)
         await self._keep(ended, message)
 
     async def close(self, reason: Reason | None) -> None:
-        """End the turns that will not be spoken anew."""
+        """End the turns that will not be spoken anew, or that a mistake of ours cut off."""
+        if self._begun:
+            self._left = remains.unfinished(await patiently(self._log))
         for left in tuple(self._left.values()):
             ended = left.ended(reason)
             await self._keep(ended, remains.message(self._claim, ended))
         self._left.clear()
+        self._begun.clear()
 
     async def _keep(self, ended: TurnEnded, message: Message) -> None:
         number = await self._journal.keep(ended, message)
+        self._begun.discard(ended.seat)
         self.said.append(replace(message, number=number))
         metrics.count_turn(ended)
         traces.turn(self._claim.run, ended)
@@ -52,7 +72,8 @@ class Record:
     def _is_new(self, event: Event) -> bool:
         """Tell whether an event is to be told, and not of a stage that was announced before a crash."""
         if isinstance(event, TurnStarted):  # it is spoken anew, and what was seen of it is void
-            self._left.pop(remains.seat(event), None)
+            self._left.pop(event.seat, None)
+            self._begun.add(event.seat)
         if not isinstance(event, StageStarted):
             return True
         key = (event.stage, event.round)

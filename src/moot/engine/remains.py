@@ -12,8 +12,10 @@ from moot.engine.estimate import estimate
 from moot.engine.table import Scene, turn_message
 from moot.model.discussions import Message
 from moot.model.events import (
+    ENDED_BY,
     Answer,
     Event,
+    Reason,
     Seat,
     TextDelta,
     TextRetracted,
@@ -24,9 +26,6 @@ from moot.model.events import (
 )
 from moot.model.requests import ModelRequest
 from moot.store.runs import Claim
-from moot.streams.stop import Reason
-
-ENDED: dict[Reason, TurnStatus] = {"stopped_by_user": "stopped", "follow_up_interrupt": "interrupted"}
 
 
 class Remains(Struct, frozen=True):
@@ -42,7 +41,7 @@ class Remains(Struct, frozen=True):
             participant=self.seat.participant,
             stage=self.seat.stage,
             round=self.seat.round,
-            status=ENDED[reason] if reason else cut,
+            status=ENDED_BY[reason] if reason else cut,
             message=self.answer,
             model=self.model,
             usage=estimate(ModelRequest(model=self.model, messages=()), heard),
@@ -58,26 +57,22 @@ def unfinished(events: Iterable[Event]) -> dict[Seat, Remains]:
     for event in events:
         match event:
             case TurnStarted(model=model):
-                models[seat(event)] = model
-                texts[seat(event)], thoughts[seat(event)] = [], []
+                models[event.seat] = model
+                texts[event.seat], thoughts[event.seat] = [], []
             case TextDelta(text=text):
-                texts[seat(event)].append(text)
+                texts[event.seat].append(text)
             case ThoughtDelta(text=text):
-                thoughts[seat(event)].append(text)
+                thoughts[event.seat].append(text)
             case TextRetracted():
-                texts[seat(event)].clear()
+                texts[event.seat].clear()
             case TurnEnded():
-                models.pop(seat(event), None)
+                models.pop(event.seat, None)
             case _:
                 pass
     return {
         at: Remains(at, model, Answer("".join(texts[at]), "".join(thoughts[at])))
         for at, model in models.items()
     }
-
-
-def seat(event: TurnStarted | TextDelta | ThoughtDelta | TextRetracted | TurnEnded) -> Seat:
-    return Seat(event.participant, event.stage, event.round)
 
 
 def message(claim: Claim, ended: TurnEnded) -> Message:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from moot.model.errors import MissingKey, Unavailable, UsageError
 from moot.model.participants import Participant, default_names, participant_id
 from moot.model.requests import Effort
-from moot.model.texts import Name
+from moot.model.texts import ModelName, Name
 from moot.providers.registry import Registry
 from moot.store.personas import Personas
 
@@ -21,7 +21,7 @@ class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     id: Annotated[str, Meta(max_length=60)] | None = None
-    model: Annotated[str, Meta(min_length=3, max_length=200)]
+    model: ModelName
     persona: Annotated[str, Meta(max_length=60)] | None = None
     name: Name | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None

@@ -11,24 +11,26 @@ import msgspec
 
 from moot.engine.estimate import estimate
 from moot.model.chunks import Usage
-from moot.model.events import Answer, Notice, NoticeKind, Seat, TurnEnded, TurnStarted, TurnStatus
+from moot.model.events import (
+    ENDED_BY,
+    Answer,
+    Notice,
+    NoticeKind,
+    Seat,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
 from moot.model.faults import Fault
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
-from moot.streams.turn import Emit, Limits, Status, StreamResult, listen
+from moot.streams.turn import Emit, Limits, StreamResult, listen
 
 TRIES = 3  # asks of one model, over all its keys
 PATIENCE = 20.0  # seconds that a rate limit may ask us to wait
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
-
-ENDED: dict[Status, TurnStatus] = {
-    "completed": "completed",
-    "tool_call": "completed",
-    "stopped_by_user": "stopped",
-    "follow_up_interrupt": "interrupted",
-}
 
 
 class Speaker:
@@ -171,13 +173,12 @@ class Turn:
         return StreamResult(self.stop.reason) if self.stop.reason else result
 
     def ended(self, result: StreamResult) -> TurnEnded:
-        failed: TurnStatus = "partial" if result.text else "failed"
         first = result.first_token
         return TurnEnded(
             participant=self.seat.participant,
             stage=self.seat.stage,
             round=self.seat.round,
-            status=ENDED.get(result.status, failed),
+            status=_status(result),
             message=Answer(result.text, result.thoughts, result.details),
             model=self.model.name,
             usage=self._usage,
@@ -187,6 +188,15 @@ class Turn:
             first_token=None if first is None else round(self._waited + first, 4),
             latency=self._latency,
         )
+
+
+def _status(result: StreamResult) -> TurnStatus:
+    match result.status:
+        case "completed" | "tool_call":
+            return "completed"
+        case "stopped_by_user" | "follow_up_interrupt" as reason:
+            return ENDED_BY[reason]
+    return "partial" if result.text else "failed"
 
 
 def _may_ask_on(result: StreamResult) -> bool:

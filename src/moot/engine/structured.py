@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from moot.context.prompt import written
+from moot.context.prompts import written
 from moot.engine import metrics
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage

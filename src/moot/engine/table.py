@@ -14,7 +14,7 @@ from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
-from moot.model.events import Answer, Event, RunStatus, Seat, StageStarted, TurnEnded, TurnStatus
+from moot.model.events import ENDED_BY, Answer, Event, RunStatus, Seat, StageStarted, TurnEnded, TurnStatus
 from moot.model.faults import fault
 from moot.model.ids import new_id
 from moot.model.participants import Participant
@@ -24,7 +24,7 @@ from moot.modes import MODES
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
 
-Chains = Callable[[Participant], Awaitable[Sequence[Resolved]]]
+ChainOf = Callable[[Participant], Awaitable[Sequence[Resolved]]]
 Body = Callable[[], Coroutine[None, None, TurnStatus]]
 Step = Callable[[str, Body], Awaitable[TurnStatus]]
 
@@ -34,6 +34,10 @@ class Transcript(Protocol):
 
     @property
     def said(self) -> Sequence[Message]: ...
+
+    def is_open(self, seat: Seat) -> bool:
+        """Tell whether readers have seen something of a turn, and not its end."""
+        ...
 
     async def append(self, events: list[Event]) -> None: ...
 
@@ -60,7 +64,7 @@ class LiveTable:
         self,
         scene: Scene,
         transcript: Transcript,
-        chains: Chains,
+        chain_of: ChainOf,
         speaker: Speaker,
         stop: Stop,
         step: Step,
@@ -69,7 +73,7 @@ class LiveTable:
         self.stops = {who.id: Stop(stop) for who in scene.plan.participants}
         self._scene = scene
         self._transcript = transcript
-        self._chains = chains
+        self._chain_of = chain_of
         self._speaker = speaker
         self._stop = stop
         self._step = step
@@ -126,6 +130,9 @@ class LiveTable:
         said = self._transcript.said
         if (done := _kept(said, self._scene.run, seat)) is not None:
             return done.status
+        stopped = self.stops[seat.participant].reason
+        if stopped is not None and not self._transcript.is_open(seat):
+            return ENDED_BY[stopped]  # before its turn: there is nothing to keep or to tell
         upto = max((message.number for message in said), default=0)
         ended = await self._asked(seat, view(said, seat.participant, self._scene.run), instruction)
         message = turn_message(self._scene, ended, view.__name__, upto, instruction)
@@ -136,7 +143,7 @@ class LiveTable:
         who = self.plan.participant(seat.participant)
         request = prompt(self.plan, who, seen, instruction, self._scene.attached)
         try:
-            chain = await self._chains(who)
+            chain = await self._chain_of(who)
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
             return _refused(seat, who, error)
         return await self._speaker.speak(seat, chain, request, self.stops[who.id], self._transcript.append)
@@ -147,22 +154,18 @@ async def _together(turns: Sequence[Coroutine[None, None, TurnStatus]]) -> list[
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(turn) for turn in turns]
-    except ExceptionGroup as errors:
+    except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]
 
 
 def run_status(turns: Sequence[TurnStatus], stop: Stop) -> RunStatus:
     """Sum up a run: stopped if it was as a whole, failed if nobody finished."""
-    match stop.reason:
-        case "stopped_by_user":
-            return "stopped"
-        case "follow_up_interrupt":
-            return "interrupted"
-        case None if "completed" in turns:
-            return "completed"
-        case None:
-            return "stopped" if "stopped" in turns else "failed"
+    if stop.reason is not None:
+        return ENDED_BY[stop.reason]
+    if "completed" in turns:
+        return "completed"
+    return "stopped" if "stopped" in turns else "failed"
 
 
 def _kept(said: Sequence[Message], run: str, seat: Seat) -> Message | None:

@@ -5,6 +5,7 @@ An event is made without its number; the log that takes it in stamps the run, th
 """
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -15,7 +16,13 @@ from moot.model.participants import Participant
 
 TurnStatus = Literal["completed", "stopped", "interrupted", "partial", "failed"]
 RunStatus = Literal["completed", "stopped", "interrupted", "failed"]
+Reason = Literal["stopped_by_user", "follow_up_interrupt"]  # why a run, or a turn, is not let finish
 NoticeKind = Literal["retry", "waiting", "next_key", "fallback", "asked_again", "resumed", "gave_up"]
+
+ENDED_BY: Mapping[Reason, Literal["stopped", "interrupted"]] = {
+    "stopped_by_user": "stopped",
+    "follow_up_interrupt": "interrupted",
+}
 
 
 def _snake_case(name: str) -> str:
@@ -40,6 +47,10 @@ class _TurnEvent(_Event, frozen=True, kw_only=True):
     participant: str
     stage: str
     round: int
+
+    @property
+    def seat(self) -> Seat:
+        return Seat(self.participant, self.stage, self.round)
 
 
 class Answer(Struct, frozen=True):

@@ -14,7 +14,7 @@ PatternKind = Literal["success", "pain", "solution", "pattern", "tool", "archite
 Severity = Literal["blocker", "high", "medium", "low"]
 ConsolidationStatus = Literal["running", "completed", "failed"]
 
-Told = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NO_NUL)]
+Prose = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NO_NUL)]
 Tag = Annotated[str, Meta(min_length=1, max_length=60, pattern=VISIBLE)]
 
 
@@ -66,7 +66,7 @@ class FoundInsight(Struct, frozen=True, kw_only=True):
     """`paired` is the place, counted from 0, of the insight that this one answers; `messages` are labels."""
 
     title: Title
-    detail: Told
+    detail: Prose
     suggestion: Paragraph | None = None
     category: Tag
     kind: InsightKind
@@ -76,7 +76,7 @@ class FoundInsight(Struct, frozen=True, kw_only=True):
 
 
 class Export(Struct, frozen=True, kw_only=True):
-    summary: Told
+    summary: Prose
     usefulness: Annotated[float, Meta(ge=0, le=1)]
     insights: Annotated[tuple[FoundInsight, ...], Meta(max_length=30)]
 
@@ -84,8 +84,8 @@ class Export(Struct, frozen=True, kw_only=True):
 class FoundPattern(Struct, frozen=True, kw_only=True):
     kind: PatternKind
     title: Title
-    description: Told
-    evidence: Annotated[tuple[Told, ...], Meta(min_length=1, max_length=3)]
+    description: Prose
+    evidence: Annotated[tuple[Prose, ...], Meta(min_length=1, max_length=3)]
     frequency: Annotated[int, Meta(ge=1, le=100_000)]
     severity: Severity | None = None
     tags: Annotated[tuple[Tag, ...], Meta(min_length=2, max_length=4)]

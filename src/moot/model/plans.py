@@ -10,7 +10,7 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `rounds` are those of a consensus; `turns` those of a table that goes on by itself, `first` the place of who
     begins then. `to` names those who are spoken to; None is everybody. A participant that is not spoken to neither speaks in
-    this run nor ever sees it.
+    this run nor ever sees it. Those who are not `introduced` are told nothing of each other.
     """
 
     mode: str
@@ -22,6 +22,7 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     turns: int = 1
     first: int = 0
     to: tuple[str, ...] | None = None
+    introduced: bool = True
 
     @property
     def speaking(self) -> tuple[Participant, ...]:

@@ -11,8 +11,4 @@ from moot.modes.table import Table
 Mode = Callable[[Table], Awaitable[None]]
 
 CHOOSABLE: Mapping[str, Mode] = {"single": single, "parallel": parallel, "consensus": consensus}
-MODES: Mapping[str, Mode] = {
-    **CHOOSABLE,
-    "continue": auto_continue,
-    "poll": parallel,  # a question that goes no further, so nobody is told of the others
-}
+MODES: Mapping[str, Mode] = {**CHOOSABLE, "continue": auto_continue}

@@ -2,7 +2,7 @@
 
 from itertools import cycle, islice
 
-from moot.context.prompt import written
+from moot.context.prompts import written
 from moot.context.views import everything
 from moot.modes.table import Table
 
@@ -11,11 +11,11 @@ async def auto_continue(table: Table) -> None:
     everybody = table.plan.speaking
     instruction = written("go_on_together" if len(everybody) > 1 else "go_on_alone")
     speakers = islice(cycle(everybody), table.plan.first, None)
-    failed = 0
+    silent = 0
     for step in range(table.plan.turns):
         status = await table.speak(
             next(speakers), "continue", round=step, view=everything, instruction=instruction
         )
-        failed = failed + 1 if status == "failed" else 0
-        if failed == len(everybody):  # once round the table without a word: nothing will come of it
+        silent = silent + 1 if status in {"failed", "stopped"} else 0
+        if silent == len(everybody):  # once round the table without a word: nothing will come of it
             return

@@ -25,8 +25,7 @@ async def local_servers(registry: Registry) -> list[Found]:
 
 async def _ask(registry: Registry, name: str) -> Found | None:
     try:
-        async with asyncio.timeout(SECONDS):
-            models = await registry.provider(name).models()
-    except (MootError, TimeoutError):
+        models = await registry.models(name, SECONDS)
+    except MootError:
         return None
     return Found(name, registry.base_url(name), tuple(models))

@@ -1,5 +1,6 @@
 """From `provider/model` to a provider that can be asked: addresses, keys and what is built in."""
 
+import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -11,7 +12,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from moot.model.errors import BadSettings, MissingKey, UnknownModel
+from moot.model.errors import BadSettings, MissingKey, ProviderError, UnknownModel
+from moot.model.faults import fault
 from moot.providers import scripts
 from moot.providers.anthropic import AnthropicWire
 from moot.providers.google import GoogleWire
@@ -29,8 +31,8 @@ Api = Literal["openai", "anthropic", "google", "local", "scripted"]
 
 WIRES: Mapping[Api, type[Wire]] = {"openai": OpenAIWire, "anthropic": AnthropicWire, "google": GoogleWire}
 
-
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+OURS = "MOOT_"  # how the variables begin that are nobody else's to see
 OWN_RINGS = 1000  # how many tenants' keys are remembered while they cool down
 VERSIONS: Mapping[Api, str] = {"openai": "/v1", "anthropic": "/v1", "google": "/v1beta"}
 
@@ -47,6 +49,8 @@ class ProviderConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def __post_init__(self) -> None:
         if not all(VARIABLE.fullmatch(name) for name in self.key_names):
             raise ValueError("key_env must be the NAME of an environment variable, not the key itself")
+        if any(name.startswith(OURS) for name in self.key_names):
+            raise ValueError(f"key_env must not name a variable of Moot itself ({OURS}…)")
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -56,7 +60,7 @@ class ProviderConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 class BuiltIn(Struct, frozen=True):
     """A provider everyone knows: `base_env` may move it, `cheap` is what to ask when no model was named."""
 
-    api: Api
+    api: Api | None
     base_url: str = ""
     key_env: str = ""
     base_env: str = ""
@@ -64,7 +68,7 @@ class BuiltIn(Struct, frozen=True):
 
     @property
     def on_this_machine(self) -> bool:
-        return not self.key_env
+        return self.api is not None and not self.key_env
 
 
 BUILT_IN: Mapping[str, BuiltIn] = {
@@ -82,6 +86,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
     "local": BuiltIn("local"),
     "scripted": BuiltIn("scripted"),
 }  # fmt: skip
+NOT_BUILT_IN = BuiltIn(None)
 
 
 class Resolved(Struct, frozen=True):
@@ -120,7 +125,7 @@ class Registry:
     def resolve(self, name: str, own: Key | None = None) -> Resolved:
         """Find who answers for `provider/model`, with the asker's own key, or the server's if it needs one."""
         provider_name, _, model = name.partition("/")
-        if provider_name not in list(self) or not model:
+        if provider_name not in self or not model:
             raise UnknownModel(self._unknown(name, provider_name))
         provider = self.provider(provider_name)
         provider.check(model)
@@ -135,18 +140,39 @@ class Registry:
         return self._providers[name]
 
     def keys(self, name: str) -> KeyRing:
+        """Return the server's keys for a provider; what cannot be a key is left out."""
         if name not in self._rings:
-            found = [(env, self._environment.get(env, "").strip()) for env in self.key_names(name)]
-            if broken := next((env for env, secret in found if not secret.isprintable()), None):
-                raise BadSettings(f"The key in {broken} has a line break or control character in it.")
-            self._rings[name] = KeyRing(tuple(Key(env, secret) for env, secret in found if secret))
+            found = [(env, self._secret(env)) for env in self.key_names(name)]
+            self._rings[name] = KeyRing(
+                tuple(Key(env, secret) for env, secret in found if secret and secret.isprintable())
+            )
         return self._rings[name]
+
+    async def models(self, name: str, seconds: float, own: Key | None = None) -> list[str]:
+        """Ask a provider for its models, with the asker's own key or the server's, and for so long at most."""
+        if own is None and (missing := self.lacks_key(name)):
+            raise MissingKey(missing)
+        key = own or self.keys(name).next(set())
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.provider(name).models(key.secret if key else None)
+        except TimeoutError:
+            raise ProviderError(fault("timeout", f"{name} did not answer within {seconds:g} s.")) from None
+
+    def broken_key(self, name: str) -> str | None:
+        """Say which variable holds something that cannot be a key, or None where all is well."""
+        for variable in self.key_names(name):
+            if not self._secret(variable).isprintable():
+                return f"The key in {variable} has a line break or control character in it."
+        return None
 
     def lacks_key(self, name: str) -> str | None:
         """Say what to do about a missing key, or None where nothing is missing."""
         names = self.key_names(name)
         store = f", or store one of your own with PUT /api/keys/{name}" if self._stored_keys else ""
         if names and not self.keys(name):
+            if broken := self.broken_key(name):
+                return f"{broken} Set it anew{store}."
             return f"No key for {name}: set {' or '.join(names)}{store}."
         wanted = self._wanted_keys(name)
         if wanted and not names:
@@ -173,38 +199,34 @@ class Registry:
 
     def api(self, name: str) -> Api | None:
         """Name the wire format of a provider; None where the settings leave it out."""
-        known = BUILT_IN.get(name)
-        return self._configs.get(name, ProviderConfig()).api or (known.api if known else None)
+        return self._config(name).api or _known(name).api
 
     def origin(self, name: str) -> str:
         """Return scheme, host and port of where a provider's keys are sent; nothing if it has no address."""
         return _origin(self.base_url(name))
 
     def base_url(self, name: str) -> str:
-        known = BUILT_IN.get(name)
-        config = self._configs.get(name, ProviderConfig())
-        moved = self._environment.get(known.base_env, "") if known and known.base_env else ""
-        address = (config.base_url or moved or (known.base_url if known else "")).rstrip("/")
+        known = _known(name)
+        address = (self._config(name).base_url or self._moved(known) or known.base_url).rstrip("/")
         api = self.api(name)
         bare = _origin(address) and not urlsplit(address).path  # some tools leave the version out
         return address + VERSIONS.get(api, "") if bare and api else address
 
     def cheap_model(self, name: str) -> str | None:
-        known = BUILT_IN.get(name)
-        return known.cheap if known and known.cheap else None
+        return _known(name).cheap or None
 
     def embedded_model(self) -> str:
-        gguf = self._configs.get("local", ProviderConfig()).gguf
+        gguf = self._config("local").gguf
         return f"local/{Path(gguf).stem if gguf else DEMO}"
 
     def demo_model(self) -> str | None:
         """Name the embedded model where it is the tiny one, which users are told about."""
-        return None if self._configs.get("local", ProviderConfig()).gguf else f"local/{DEMO}"
+        return None if self._config("local").gguf else f"local/{DEMO}"
 
     def on_this_machine(self, name: str) -> bool:
         """Tell servers that need no key, and so are worth a look on their usual port."""
-        known = BUILT_IN.get(name)
-        return known is not None and known.on_this_machine and known.api in WIRES
+        known = _known(name)
+        return known.on_this_machine and known.api in WIRES
 
     async def __aenter__(self) -> Self:
         return self
@@ -214,19 +236,26 @@ class Registry:
             await provider.aclose()
         await self.transport.aclose()
 
+    def _config(self, name: str) -> ProviderConfig:
+        return self._configs.get(name, ProviderConfig())
+
+    def _secret(self, variable: str) -> str:
+        return self._environment.get(variable, "").strip()
+
     def _wanted_keys(self, name: str) -> tuple[str, ...]:
-        known = BUILT_IN.get(name)
-        config = self._configs.get(name, ProviderConfig())
-        return config.key_names or ((known.key_env,) if known and known.key_env else ())
+        known = _known(name)
+        return self._config(name).key_names or ((known.key_env,) if known.key_env else ())
+
+    def _moved(self, known: BuiltIn) -> str:
+        """Return where the environment says that a built-in provider is."""
+        return self._environment.get(known.base_env, "") if known.base_env else ""
 
     def _origins(self, known: BuiltIn) -> set[str]:
         """Tell where a well-known key may go: to its owner, and where the environment says its owner is."""
-        moved = self._environment.get(known.base_env, "") if known.base_env else ""
-        return {_origin(known.base_url), _origin(moved)} - {""}
+        return {_origin(known.base_url), _origin(self._moved(known))} - {""}
 
     def _make(self, name: str) -> Provider:
-        known = BUILT_IN.get(name)
-        config = self._configs.get(name, ProviderConfig())
+        known, config = _known(name), self._config(name)
         api = self.api(name)
         match api:
             case None:
@@ -238,7 +267,7 @@ class Registry:
                 return ScriptedProvider(Scripts(scripts.load(path) if path else scripts.BUILT_IN))
         base_url = self.base_url(name)
         if not _origin(base_url):
-            where = f"{known.base_env} or " if known and known.base_env else ""
+            where = f"{known.base_env} or " if known.base_env else ""
             raise BadSettings(
                 f"The address of {name} cannot be used: {where}base_url in [providers.{name}] must begin with "
                 "http:// or https:// and name a host."
@@ -248,15 +277,19 @@ class Registry:
             WIRES[api](),
             base_url,
             self.transport,
-            free=bool(known and known.on_this_machine) and _is_near(base_url),
+            free=known.on_this_machine and _is_near(base_url),
         )
 
     def _unknown(self, name: str, provider: str) -> str:
-        if provider in list(self):
+        if provider in self:
             return f"{name!r} names no model: write {provider}/MODEL. `moot models` lists them."
         near = get_close_matches(provider, list(self), n=1, cutoff=0.75)
         hint = f"Did you mean {near[0]}/…?" if near else f"Providers are: {', '.join(self)}."
         return f"Unknown model {name!r}: a model is written provider/model. {hint}"
+
+
+def _known(name: str) -> BuiltIn:
+    return BUILT_IN.get(name, NOT_BUILT_IN)
 
 
 def _ring_of_one(provider: str, source: str, secret: str) -> KeyRing:  # noqa: ARG001 - a key cools for its provider only

@@ -12,7 +12,7 @@ from moot.model.accounts import LONGEST_PASSWORD, NAME_LENGTH, Caller, Credentia
 from moot.model.errors import Refused
 from moot.model.texts import Name
 from moot.server.auth import OPEN_TO_ALL, session_cookie
-from moot.server.limits import Limits, address
+from moot.server.limits import RateLimits, address
 from moot.store.accounts import Accounts
 
 
@@ -59,7 +59,7 @@ class AccountRoutes(Controller):
         data: JSONBody[Login],
         request: Request[Any, Any, Any],
         accounts: Given[Accounts],
-        limits: Given[Limits],
+        limits: Given[RateLimits],
     ) -> Response[Me]:
         await limits.log_in(data.name, address(request))
         secret, caller = await accounts.login(data.name, data.password)

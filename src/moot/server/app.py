@@ -15,18 +15,21 @@ from moot.server.auth import Authentication, provide_caller
 from moot.server.discussion_routes import DiscussionRoutes
 from moot.server.key_routes import KeyRoutes
 from moot.server.knowledge_routes import KnowledgeRoutes
-from moot.server.limits import Limits, standard
+from moot.server.limits import RateLimits, standard
+from moot.server.model_routes import ModelRoutes
 from moot.server.persona_routes import PersonaRoutes
 from moot.server.problems import HANDLERS
 from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes
+from moot.server.scrapers import Scrapers
 from moot.store.accounts import Accounts
 
 MAX_BODY = 1_000_000
 ROUTES: list[ControllerRouterHandler] = [
     AccountRoutes,
     KeyRoutes,
+    ModelRoutes,
     DiscussionRoutes,
     RunRoutes,
     PersonaRoutes,
@@ -40,13 +43,18 @@ ROUTES: list[ControllerRouterHandler] = [
 
 
 def create_app(
-    accounts: Accounts, limits: Limits, local: Caller | None, parts: Mapping[str, object]
+    accounts: Accounts,
+    limits: RateLimits,
+    local: Caller | None,
+    parts: Mapping[str, object],
+    metrics_token: str | None = None,
 ) -> Litestar:
     """Build the application; handlers are given `parts` by name. A `local` caller needs no log-in."""
+    given = {**parts, "scrapers": Scrapers(metrics_token, local=local is not None)}
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in parts.items()}},
-        middleware=[Authentication(accounts, local)],
+        dependencies={"caller": provide_caller, **{name: _given(part) for name, part in given.items()}},
+        middleware=[Authentication(accounts, limits, local)],
         guards=[standard, plain],
         exception_handlers=HANDLERS,
         state=State({"limits": limits}),

@@ -11,6 +11,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from moot.model.accounts import Caller
 from moot.model.errors import Refused
+from moot.server.limits import RateLimits, address
 from moot.store.accounts import SESSION_SECONDS, Accounts
 
 COOKIE = "moot_session"
@@ -20,21 +21,30 @@ Connection = ASGIConnection[Any, Any, Any, Any]
 
 
 class Authentication(ASGIMiddleware):
-    """With a `local` caller every request is theirs; else an API token or a session's cookie must come along."""
+    """With a `local` caller every request is theirs; else an API token or a session's cookie must come along.
+
+    Whoever is refused is counted by address, as callers are by account.
+    """
 
     exclude_opt_key = "open_to_all"
 
-    def __init__(self, accounts: Accounts, local: Caller | None = None) -> None:
+    def __init__(self, accounts: Accounts, limits: RateLimits, local: Caller | None = None) -> None:
         self._accounts = accounts
+        self._limits = limits
         self._local = local
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        scope["user"] = self._local or await self._caller(ASGIConnection(scope))
+        connection: Connection = ASGIConnection(scope)
+        try:
+            scope["user"] = self._local or await self._caller(connection)
+        except Refused:
+            self._limits.call(address(connection))
+            raise
         await next_app(scope, receive, send)
 
     async def _caller(self, connection: Connection) -> Caller:
         """Find out by the token, if there is one: a wrong one is refused, whatever else came along."""
-        if (secret := _bearer(connection)) is not None:
+        if (secret := bearer(connection)) is not None:
             if caller := await self._accounts.caller_of_token(secret):
                 return caller
             raise Refused("This API token is not valid: make a new one with POST /api/tokens.", log_in=True)
@@ -48,7 +58,7 @@ class Authentication(ASGIMiddleware):
         )
 
 
-def _bearer(connection: Connection) -> str | None:
+def bearer(connection: Connection) -> str | None:
     scheme, _, secret = connection.headers.get("authorization", "").partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else None
 

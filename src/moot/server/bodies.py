@@ -7,18 +7,18 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from moot.engine.seating import Wanted
 from moot.model.discussions import DiscussionStatus
 from moot.model.errors import UsageError
+from moot.model.texts import ModelName
 
 Words = Annotated[str, Meta(min_length=1, max_length=10_000)]
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Rounds = Annotated[int, Meta(ge=1, le=10)]
 Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
-Model = Annotated[str, Meta(min_length=3, max_length=200)]
-Table = Annotated[list[str | Wanted], Meta(min_length=1, max_length=24)]
+Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
 Mode = Literal["single", "parallel", "consensus"]
 
 
-class NewDiscussion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`participants` are models, or models with a persona, a name and settings.
 
     `mode`, left out, is single for one participant and parallel for several.
@@ -32,10 +32,10 @@ class NewDiscussion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     persona: Id | None = None
     project: Id | None = None
     language: Language | None = None
-    model: Model | None = None
+    model: ModelName | None = None
 
 
-class Changes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is left out stays as it is; null takes away what can be taken away."""
 
     title: Title | UnsetType = UNSET
@@ -46,7 +46,7 @@ class Changes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     persona: Id | UnsetType | None = UNSET
     project: Id | UnsetType | None = UNSET
     language: Language | UnsetType = UNSET
-    model: Model | UnsetType | None = UNSET
+    model: ModelName | UnsetType | None = UNSET
 
 
 class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,15 +18,14 @@ from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
 from moot.model.errors import NotFound, UsageError
 from moot.model.requests import ModelRequest
-from moot.server.bodies import Changes, GoOn, NewDiscussion, NewMessage, said
+from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessage, said
 from moot.server.limits import model_calls
-from moot.server.paging import Limit
+from moot.server.paging import Cursor, Limit
 from moot.store.discussions import Discussions, Page
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 from moot.store.runs import Runs
 
-Cursor = Annotated[str | None, QueryParameter(max_length=200, description="The `next` of the page before")]
 Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
 Key = Annotated[
@@ -40,7 +39,7 @@ Key = Annotated[
 ]
 
 
-class Opened(Struct, frozen=True, kw_only=True):
+class DiscussionRead(Struct, frozen=True, kw_only=True):
     """A discussion with its newest messages; `before` asks for the page before them, if there is one."""
 
     discussion: Discussion
@@ -63,7 +62,7 @@ class DiscussionRoutes(Controller):
     @post(guards=[model_calls], summary="Open a discussion with its first message")
     async def open(
         self,
-        data: JSONBody[NewDiscussion],
+        data: JSONBody[DiscussionDraft],
         caller: Given[Caller],
         hall: Given[Hall],
         seating: Given[Seating],
@@ -113,11 +112,11 @@ class DiscussionRoutes(Controller):
         discussions: Given[Discussions],
         before: Before = None,
         limit: Limit = 50,
-    ) -> Opened:
+    ) -> DiscussionRead:
         discussion = await discussions.get(caller.tenant, id)
         messages = await discussions.messages(id, before=before, limit=limit + 1, hidden=False)
         page = messages[-limit:]
-        return Opened(
+        return DiscussionRead(
             discussion=discussion,
             messages=page,
             before=page[0].number if len(messages) > limit else None,
@@ -128,7 +127,7 @@ class DiscussionRoutes(Controller):
     async def change(
         self,
         id: FromPath[str],
-        data: JSONBody[Changes],
+        data: JSONBody[DiscussionChange],
         caller: Given[Caller],
         discussions: Given[Discussions],
         seating: Given[Seating],
@@ -207,7 +206,7 @@ class DiscussionRoutes(Controller):
         if answer.participant is None or answer.run is None or answer.view is None:
             raise NotFound(f"{turn!r} is no turn of a participant.")
         plan = await runs.plan(answer.run)
-        earlier = await discussions.messages(id, upto=answer.upto)
+        earlier = await discussions.messages(id, before=answer.number, upto=answer.upto)
         seen = VIEWS[answer.view](earlier, answer.participant, answer.run)
         return prompt(plan, plan.participant(answer.participant), seen, answer.instruction or "")
 

@@ -1,6 +1,6 @@
 """Providers, and a tenant's own keys for them: they are stored, replaced and dropped, and never shown again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from litestar import Controller, delete, get, put
@@ -9,7 +9,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Meta, Struct
 
 from moot.model.accounts import Caller, StoredKey
-from moot.model.errors import BadSettings, UsageError
+from moot.model.errors import NotFound, UsageError
 from moot.providers.registry import Api, Registry
 from moot.store.keys import ProviderKeys
 
@@ -45,7 +45,7 @@ class KeyRoutes(Controller):
         self, caller: Given[Caller], registry: Given[Registry], provider_keys: Given[ProviderKeys]
     ) -> Sequence[ProviderStatus]:
         stored = await provider_keys.of(caller.tenant)
-        return [_status(registry, name, stored.get(name)) for name in registry]
+        return [_status(registry, name, own_key(registry, name, stored)) for name in registry]
 
     @put("/keys/{provider:str}", status_code=204, summary="Store a key of one's own for a provider")
     async def put_key(
@@ -57,13 +57,13 @@ class KeyRoutes(Controller):
         provider_keys: Given[ProviderKeys],
     ) -> None:
         """Store it for the address that the provider has now; should that change, it is not sent there."""
-        if provider not in list(registry):
-            raise UsageError(f"There is no provider {provider!r}. Providers are: {', '.join(registry)}.")
+        if provider not in registry:
+            raise NotFound(f"There is no provider {provider!r}. Providers are: {', '.join(registry)}.")
         if not registry.takes_key(provider) or not registry.origin(provider):
             raise UsageError(f"{provider} takes no key.")
         if not data.key.isascii() or not data.key.isprintable() or " " in data.key:
             raise UsageError(
-                "A key has only visible ASCII characters: paste it without spaces or line breaks."
+                "key: it has only visible ASCII characters: paste it without spaces or line breaks."
             )
         await provider_keys.put(caller.tenant, provider, registry.origin(provider), data.key)
 
@@ -74,23 +74,27 @@ class KeyRoutes(Controller):
         await provider_keys.drop(caller.tenant, provider)
 
 
-def _status(registry: Registry, name: str, stored: StoredKey | None) -> ProviderStatus:
-    origin = registry.origin(name)
-    own = stored if stored is not None and stored.origin == origin else None
+def own_key(registry: Registry, name: str, stored: Mapping[str, StoredKey]) -> StoredKey | None:
+    """Find one's own key for a provider; one that was stored for another address is none."""
+    found = stored.get(name)
+    return found if found is not None and found.origin == registry.origin(name) else None
+
+
+def _status(registry: Registry, name: str, own: StoredKey | None) -> ProviderStatus:
     return ProviderStatus(
         name=name,
         api=registry.api(name),
-        origin=origin,
-        key="own" if own else _server_key(registry, name),
+        origin=registry.origin(name),
+        key=key_status(registry, name, own),
         variables=registry.key_names(name),
         stored_at=own.created_at if own else None,
     )
 
 
-def _server_key(registry: Registry, name: str) -> KeyStatus:
+def key_status(registry: Registry, name: str, own: StoredKey | None) -> KeyStatus:
+    """Say whose key a provider would be asked with."""
+    if own is not None:
+        return "own"
     if not registry.takes_key(name):
         return "not needed"
-    try:
-        return "server" if registry.keys(name) else "missing"
-    except BadSettings:  # the variable holds something that cannot be a key
-        return "missing"
+    return "server" if registry.keys(name) else "missing"

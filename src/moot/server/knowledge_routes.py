@@ -1,21 +1,27 @@
 """Knowledge over HTTP: exporting discussions, consolidating projects, and reading what was found."""
 
-from typing import Annotated, Any
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, TypeVar
 
 from litestar import Controller, Request, get, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 
+from moot.engine.hall import Hall
 from moot.engine.knowledge import Consolidated, Exported, Knowledge, Patterns
 from moot.model.accounts import Caller
 from moot.model.knowledge import InsightPage
 from moot.model.texts import ModelName
-from moot.server.limits import model_calls
+from moot.providers.embeddings import HttpEmbedder
+from moot.server.limits import RateLimits, model_calls
 from moot.server.paging import Cursor, Limit
+from moot.server.revocations import Revocations
 from moot.server.waiting import while_waited_for
 from moot.store.insights import Insights
 from moot.store.projects import Projects
+
+T = TypeVar("T")
 
 
 class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,13 +44,14 @@ class KnowledgeRoutes(Controller):
         self,
         id: FromPath[str],
         request: Request[Caller, Any, Any],
-        caller: Given[Caller],
+        hall: Given[Hall],
+        revocations: Given[Revocations],
         knowledge: Given[Knowledge],
         data: JSONBody[Asked | None] = None,
     ) -> Exported:
         """Answer when the model has: a summary, how useful it is, and insights. An earlier export is replaced."""
-        export = knowledge.export(caller.tenant, id, data.model if data else None)
-        return await while_waited_for(request, export)
+        hall.refuse_if_leaving()
+        return await _asked(request, revocations, knowledge.export, id, data)
 
     @get("/discussions/{id:str}/insights", summary="List what was found in a discussion")
     async def of_discussion(
@@ -62,13 +69,14 @@ class KnowledgeRoutes(Controller):
         self,
         id: FromPath[str],
         request: Request[Caller, Any, Any],
-        caller: Given[Caller],
+        hall: Given[Hall],
+        revocations: Given[Revocations],
         knowledge: Given[Knowledge],
         data: JSONBody[Asked | None] = None,
     ) -> Consolidated:
         """Answer when the model has; from then on participants are told of the patterns."""
-        consolidation = knowledge.consolidate(caller.tenant, id, data.model if data else None)
-        return await while_waited_for(request, consolidation)
+        hall.refuse_if_leaving()
+        return await _asked(request, revocations, knowledge.consolidate, id, data)
 
     @get("/projects/{id:str}/patterns", summary="Read the newest completed consolidation")
     async def patterns(
@@ -84,12 +92,27 @@ class KnowledgeRoutes(Controller):
         knowledge: Given[Knowledge],
         projects: Given[Projects],
         insights: Given[Insights],
+        embedder: Given[HttpEmbedder | None],
+        limits: Given[RateLimits],
         cursor: Cursor = None,
         limit: Limit = 50,
         q: Annotated[str, QueryParameter(max_length=500)] = "",
     ) -> InsightPage:
         """Newest first, a page at a time; with `q` the best first, and as many as `limit` says."""
         if q.strip():
+            if embedder is not None:
+                await limits.start_models(caller.account)
             return InsightPage(await knowledge.search(caller.tenant, id, q, limit), next=None)
         await projects.get(caller.tenant, id)
         return await insights.of_project(caller.tenant, id, cursor=cursor, limit=limit)
+
+
+async def _asked(
+    request: Request[Caller, Any, Any],
+    revocations: Revocations,
+    work: Callable[[str, str, str | None], Coroutine[None, None, T]],
+    id: str,
+    data: Asked | None,
+) -> T:
+    asking = work(request.user.tenant, id, data.model if data else None)
+    return await while_waited_for(request, revocations, asking)

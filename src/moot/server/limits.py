@@ -14,9 +14,7 @@ from moot.model.errors import Busy
 from moot.store.credentials import digest
 from moot.store.rates import MINUTE, Rates
 
-STANDARD = 600
-MODEL = 60
-LOGIN = 10
+LOGINS_A_MINUTE = 10
 REMEMBERED = 10_000
 
 Connection = ASGIConnection[Any, Any, Any, Any]
@@ -40,32 +38,37 @@ class Recent:
         return wait if wait > 0 else None
 
 
-class Limits:
-    """Each limit is so many calls a minute; all of them may come at once."""
+class RateLimits:
+    """Each limit is so many a minute; all of them may come at once."""
 
     def __init__(
         self,
         rates: Rates,
         *,
-        standard: int = STANDARD,
-        model: int = MODEL,
-        login: int = LOGIN,
+        calls_a_minute: int,
+        starts_a_minute: int,
+        logins_a_minute: int = LOGINS_A_MINUTE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rates = rates
         self._recent = Recent(clock)
-        self._standard, self._model, self._login = standard, model, login
+        self._calls_a_minute = calls_a_minute
+        self._starts_a_minute = starts_a_minute
+        self._logins_a_minute = logins_a_minute
 
     def call(self, name: str) -> None:
-        _allow(self._recent.take(name, self._standard), "These are too many calls")
+        _allow(self._recent.take(name, self._calls_a_minute), "These are too many calls")
 
     async def start_models(self, account: str) -> None:
-        _allow(await self._rates.take(f"model/{account}", self._model), "These are too many questions")
+        wait = await self._rates.take(f"model/{account}", self._starts_a_minute)
+        _allow(wait, "These are too many questions")
 
     async def log_in(self, name: str, address: str) -> None:
         """Count by address first: then one who tries many names leaves no trace of most of them."""
         for what in (f"login/from/{address}", f"login/as/{digest(name)}"):
-            _allow(await self._rates.take(what, self._login), "These are too many attempts to log in")
+            _allow(
+                await self._rates.take(what, self._logins_a_minute), "These are too many attempts to log in"
+            )
 
 
 async def standard(connection: Connection, _: BaseRouteHandler) -> None:
@@ -91,8 +94,8 @@ def address(connection: Connection) -> str:
     return str(known.ipv4_mapped or ip_network((int(known), 64), strict=False))
 
 
-def _limits(connection: Connection) -> Limits:
-    limits: Limits = connection.app.state["limits"]
+def _limits(connection: Connection) -> RateLimits:
+    limits: RateLimits = connection.app.state["limits"]
     return limits
 
 

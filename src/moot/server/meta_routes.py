@@ -1,6 +1,8 @@
 """What is not about discussions: health, readiness, metrics, and the stream of what changes."""
 
-from litestar import MediaType, Response, get
+from typing import Any
+
+from litestar import MediaType, Request, Response, get
 from litestar.di import NamedDependency as Given
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
@@ -8,6 +10,7 @@ from moot.engine.changes import Changes
 from moot.engine.hall import Hall
 from moot.model.accounts import Caller
 from moot.server.auth import OPEN_TO_ALL
+from moot.server.scrapers import SCHEME, Scrapers
 from moot.server.sse import MEDIA_TYPE, Readers
 from moot.store.database import Database
 
@@ -28,8 +31,17 @@ async def readyz(database: Given[Database], hall: Given[Hall]) -> str:
     return "ok"
 
 
-@get("/metrics", tags=TAGS, media_type=MediaType.TEXT, summary="Counts and times for Prometheus")
-async def metrics() -> Response[str]:
+@get(
+    "/metrics",
+    opt=OPEN_TO_ALL,
+    tags=TAGS,
+    security=[{SCHEME: []}],
+    media_type=MediaType.TEXT,
+    summary="Counts and times for Prometheus",
+)
+async def metrics(request: Request[Any, Any, Any], scrapers: Given[Scrapers]) -> Response[str]:
+    """Tell them on loopback, or to whoever has the token of the setting `metrics_token`."""
+    scrapers.check(request)
     return Response(generate_latest().decode(), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -24,12 +24,14 @@ from moot.server import sse
 from moot.server.auth import COOKIE, OPEN_TO_ALL
 from moot.server.problems import MEDIA_TYPE, Problem
 from moot.server.run_routes import Resync
+from moot.server.scrapers import SCHEME
 
 PROBLEMS = {
     400: "The request is not right; `errors` names the field",
     401: "Nobody is logged in, or not any more",
     403: "This call comes from another site, or nobody may make it",
     404: "There is no such thing, or it is somebody else's",
+    408: "The body did not come in time",
     409: "It is at odds with what is there, or was changed at the same time",
     413: "The body is too large",
     415: "The body is not JSON",
@@ -38,6 +40,7 @@ PROBLEMS = {
     503: "The database is not available, or the server is ending; Retry-After says when to try again",
 }
 STREAMS: Mapping[str, Any] = {"/api/runs/{id}/events": Event | Resync, "/api/events": Change}
+METRICS = "/metrics"  # not there for everybody
 REFERENCE = "#/components/schemas/{name}"
 
 SUCCESS = ("200", "201", "202")
@@ -70,6 +73,7 @@ def config() -> OpenAPIConfig:
     schemes: dict[str, SecurityScheme | Reference] = {
         "token": SecurityScheme(type="http", scheme="bearer", description="An API token"),
         "session": SecurityScheme(type="apiKey", security_scheme_in="cookie", name=COOKIE),
+        SCHEME: SecurityScheme(type="http", scheme="bearer", description="The setting `metrics_token`"),
     }
     return OpenAPIConfig(
         title="Moot",
@@ -132,7 +136,7 @@ def completed(schema: dict[str, Any], described: list[Operation]) -> dict[str, A
                 "content": {MEDIA_TYPE: {"schema": shape_of[Problem]}},
             }
         if one.is_open:
-            told["security"] = []
+            told.setdefault("security", [])
     return schema
 
 
@@ -156,11 +160,11 @@ def _content(operation: Operation, shape: Shape) -> Shape:
 
 def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
     yield from (400, 401, 403, 429, 503)
-    if "{" in operation.path or operation.takes is not None:
+    if "{" in operation.path or operation.takes is not None or operation.path == METRICS:
         yield 404
     if operation.method != "get":
         yield 409
     if operation.takes is not None:
-        yield from (413, 415)
+        yield from (408, 413, 415)
     if "knowledge" in tags:
         yield 502

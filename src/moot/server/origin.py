@@ -1,6 +1,7 @@
 """Keeping other sites out: a page elsewhere must not post here, read streams, or reach us under a name of its own."""
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import msgspec
@@ -9,7 +10,6 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from moot.server.problems import Problem
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ELSEWHERE = frozenset({"cross-site", "same-site"})
 
 
@@ -21,8 +21,8 @@ class OwnSite:
 
     def __init__(self, app: ASGIApp, *, loopback: bool, hosts: frozenset[str] = frozenset()) -> None:
         self._app = app
-        self._hosts = hosts
-        self._names = LOOPBACK | hosts if loopback else None
+        self._loopback = loopback
+        self._hosts = {_name(f"//{_bracketed(host)}") for host in hosts} - {""}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == ScopeType.HTTP and (words := self._objection(scope)):
@@ -33,11 +33,14 @@ class OwnSite:
     def _objection(self, scope: HTTPScope) -> str | None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get("host", "").lower()
-        if self._names is not None and _name(f"//{host}") not in self._names:
+        if self._loopback and not self._is_ours(_name(f"//{host}")):
             return "This server answers to localhost only: add the name you use to the hosts of its settings."
         if self._comes_from_elsewhere(scope["method"], host, headers):
             return "This call comes from another site, and only Moot's own page may make it."
         return None
+
+    def _is_ours(self, name: str) -> bool:
+        return name in self._hosts or _is_loopback(name)
 
     def _comes_from_elsewhere(self, method: str, host: str, headers: Mapping[str, str]) -> bool:
         if headers.get("sec-fetch-site") in ELSEWHERE and not _is_visit(method, headers):
@@ -46,10 +49,23 @@ class OwnSite:
         return bool(origin) and origin.partition("://")[2] != host and _name(origin) not in self._hosts
 
 
+def _is_loopback(host: str) -> bool:
+    """Tell whether an address, or a name, means this machine itself."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def _is_visit(method: str, headers: Mapping[str, str]) -> bool:
     """Tell whether somebody follows a link to us: that is the one thing another site may begin."""
     opens = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
     return method == "GET" and opens == ("navigate", "document")
+
+
+def _bracketed(host: str) -> str:
+    """Write an address of IPv6 as in a URL, so that no part of it is taken for a port."""
+    return f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host
 
 
 def _name(url: str) -> str:

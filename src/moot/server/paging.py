@@ -5,4 +5,9 @@ from typing import Annotated
 from litestar.params import QueryParameter
 
 Limit = Annotated[int, QueryParameter(ge=1, le=100)]
-Cursor = Annotated[str | None, QueryParameter(max_length=100, pattern=r"^[A-Za-z0-9_]+(?!\n)$")]
+Cursor = Annotated[
+    str | None,
+    QueryParameter(
+        max_length=200, pattern=r"^[A-Za-z0-9_=-]+(?!\n)$", description="The `next` of the page before"
+    ),
+]

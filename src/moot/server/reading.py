@@ -1,22 +1,31 @@
 """Reading what a request brings: JSON that says it is JSON, with nothing in it that no database keeps."""
 
+import asyncio
 from typing import Any
 
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.exceptions import ClientException, InternalServerException, SerializationException
 from litestar.handlers import BaseRouteHandler
-from litestar.status_codes import HTTP_415_UNSUPPORTED_MEDIA_TYPE
+from litestar.status_codes import HTTP_408_REQUEST_TIMEOUT, HTTP_415_UNSUPPORTED_MEDIA_TYPE
 
 from moot.model.errors import NotFound, UsageError
 
 ESCAPED_NUL = rb"\u0000"
+BODY_SECONDS = 30.0
 
 
 class JsonRequest(Request[Any, Any, Any]):
     async def body(self) -> bytes:
         try:
-            return await super().body()
+            async with asyncio.timeout(BODY_SECONDS):
+                return await super().body()
+        except TimeoutError as error:
+            raise ClientException(
+                f"The body did not come within {BODY_SECONDS:g} seconds.",
+                status_code=HTTP_408_REQUEST_TIMEOUT,
+                headers={"Connection": "close"},  # the rest of it is not waited for
+            ) from error
         except InternalServerException as error:  # how Litestar says that whoever sends has left
             raise ClientException("The body was cut off.") from error
 

@@ -7,19 +7,27 @@ from typing import Any, TypeVar
 from litestar import Request
 from litestar.exceptions import ClientException
 
+from moot.model.accounts import Caller
+from moot.model.errors import Refused
+from moot.server.revocations import Revocations
+
 T = TypeVar("T")
-LEFT = 499  # what proxies log for it; nobody is there to see it
 
 
-async def while_waited_for(request: Request[Any, Any, Any], work: Coroutine[None, None, T]) -> T:
-    """Do the work; when whoever asked for it leaves, end it at once."""
+async def while_waited_for(
+    request: Request[Caller, Any, Any], revocations: Revocations, work: Coroutine[None, None, T]
+) -> T:
+    """Do the work; when whoever asked for it leaves, or may not ask any more, end it at once."""
     doing = asyncio.create_task(work)
     leaving = asyncio.create_task(_left(request))
     try:
-        await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        with revocations.watching(request.user, doing.cancel):
+            await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if doing.cancelled():
+            raise Refused("These credentials ended while the work was done: log in again.", log_in=True)
         if doing.done():
             return doing.result()
-        raise ClientException("Whoever asked has left.", status_code=LEFT)
+        raise ClientException("Whoever asked has left.")
     finally:
         for task in (doing, leaving):
             task.cancel()

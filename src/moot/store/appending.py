@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.model.discussions import Message
 from moot.model.events import RunStatus
 from moot.store.database import Database
+from moot.store.runs import Claim
 
 RUNS_A_SIGNAL = 150  # a signal holds less than 8,000 bytes
 
@@ -53,15 +54,11 @@ class Ending(Struct, frozen=True):
 class Entry(Struct, frozen=True):
     """What one run adds to the log at once: events from number `first` on, finished turns, perhaps its end."""
 
-    run: str
-    epoch: int
-    tenant: str
-    discussion: str
+    claim: Claim
     first: int
     bodies: list[str]
-    messages: list[Message]
-    ending: Ending | None
-    place: int = 0
+    messages: list[Message] = []
+    ending: Ending | None = None
 
 
 async def add(database: Database, entries: Sequence[Entry]) -> set[str]:
@@ -85,7 +82,7 @@ async def add_within(database: Database, connection: AsyncConnection, entries: S
 
 def signals(sender: str, entries: Sequence[Entry]) -> Iterator[str]:
     """Say what wakes the readers in other processes: the sender, and the newest number of each run."""
-    ends = [f"{entry.run}:{entry.first + len(entry.bodies) - 1}" for entry in entries if entry.bodies]
+    ends = [f"{entry.claim.run}:{entry.first + len(entry.bodies) - 1}" for entry in entries if entry.bodies]
     for at in range(0, len(ends), RUNS_A_SIGNAL):
         yield ",".join((sender, *ends[at : at + RUNS_A_SIGNAL]))
 
@@ -100,9 +97,9 @@ def news_of_others(own: str, signal: str) -> Iterator[tuple[str, int]]:
 
 def _arguments(sender: str, entries: Sequence[Entry]) -> tuple[list[Any], ...]:
     return (
-        [entry.run for entry in entries],
-        [entry.epoch for entry in entries],
-        [entry.run for entry in entries for _ in entry.bodies],
+        [entry.claim.run for entry in entries],
+        [entry.claim.epoch for entry in entries],
+        [entry.claim.run for entry in entries for _ in entry.bodies],
         [seq for entry in entries for seq, _ in enumerate(entry.bodies, entry.first)],
         [body for entry in entries for body in entry.bodies],
         list(signals(sender, entries)),
@@ -122,13 +119,13 @@ def _added(connection: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]
 
 
 def _held(entries: Sequence[Entry]) -> str:
-    return _json([(entry.run, entry.epoch) for entry in entries])
+    return _json([(entry.claim.run, entry.claim.epoch) for entry in entries])
 
 
 def _rows(entries: Sequence[Entry]) -> str:
     return _json(
         [
-            (entry.run, entry.epoch, seq, body)
+            (entry.claim.run, entry.claim.epoch, seq, body)
             for entry in entries
             for seq, body in enumerate(entry.bodies, entry.first)
         ]

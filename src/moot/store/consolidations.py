@@ -13,7 +13,7 @@ from moot.model.knowledge import Consolidation, FoundPattern, Pattern
 from moot.store.database import Database
 from moot.store.schema import consolidation, pattern, project
 
-LEFT_AFTER = 15 * 60.0  # seconds; whoever runs longer than this has died
+LEFT_AFTER = 12 * 60 * 60.0  # seconds; whoever runs longer, slow models and fallbacks and all, has died
 LEFT = "The process that worked on it ended before it was done: start it again."
 
 FIELDS = [consolidation.c[name] for name in Consolidation.__struct_fields__ if name != "patterns"]
@@ -92,7 +92,11 @@ async def _newest(
 
 
 async def _close(connection: AsyncConnection, tenant: str, done: Consolidation) -> None:
-    mine = (consolidation.c.id == done.id, consolidation.c.tenant == tenant)
+    mine = (
+        consolidation.c.id == done.id,
+        consolidation.c.tenant == tenant,
+        consolidation.c.status == "running",
+    )
     ended = {"status": done.status, "model": done.model, "fault": done.fault, "ended_at": done.ended_at}
     if not (await connection.execute(update(consolidation).where(*mine).values(**ended))).rowcount:
         raise NotFound(f"The project {done.project!r} is gone.")

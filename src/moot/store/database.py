@@ -37,11 +37,12 @@ T = TypeVar("T")
 
 
 class Database:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
+        """On Postgres, `connections` is how many are used at once."""
         self.url = url
         self.is_postgres = url.startswith(("postgresql://", "postgres://"))
         if self.is_postgres:
-            self._reader = self._writer = _postgres(url)
+            self._reader = self._writer = _postgres(url, connections)
         elif url.startswith("sqlite:///"):
             self.path = Path(url.removeprefix("sqlite:///")).expanduser()
             self._reader = _sqlite(self.path, readers=READERS, begin="BEGIN")
@@ -195,11 +196,11 @@ async def connected(url: str) -> Any:
         ) from None
 
 
-def _postgres(url: str) -> AsyncEngine:
+def _postgres(url: str, connections: int) -> AsyncEngine:
     return create_async_engine(
         "postgresql+asyncpg://",
         async_creator=lambda: connected(url),
-        pool_size=CONNECTIONS,
+        pool_size=connections,
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
         pool_pre_ping=True,

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.model.discussions import LIVE, Discussion, DiscussionStatus, Message, Run
 from moot.model.errors import Conflict, NotFound, UsageError
 from moot.store.database import Database
+from moot.store.pages import cut
 from moot.store.schema import discussion, insight, message, run
 from moot.store.search import matching
 
@@ -62,7 +63,7 @@ class Discussions:
         async with self._database.read() as connection:
             rows = (await connection.execute(_from(newest, cursor))).mappings().all()
         found = tuple(Discussion(**row) for row in rows)
-        return Page(found[:limit], _cursor(found[limit - 1]) if len(found) > limit else None)
+        return Page(*cut(found, limit, _cursor))
 
     def _found(self, tenant: str, q: str) -> ColumnElement[bool]:
         shown = (message.c.tenant == tenant, message.c.hidden.is_(False))
@@ -172,6 +173,12 @@ async def hold(connection: AsyncConnection, ids: Collection[str]) -> None:
     await connection.execute(mine.with_for_update(key_share=True))
 
 
+async def take_up(connection: AsyncConnection, id: str, at: float) -> None:
+    """Bring a discussion to the front, out of the archive if it was there."""
+    touched = update(discussion).where(discussion.c.id == id)
+    await connection.execute(touched.values(updated_at=at, status="active"))
+
+
 async def refuse_if_live(connection: AsyncConnection, id: str) -> None:
     """Raise if somebody is speaking in a discussion; it is to be held before."""
     live = select(run.c.id).where(run.c.discussion == id, run.c.status.in_(LIVE)).limit(1)
@@ -190,7 +197,7 @@ def _from(query: Select[Any], cursor: str | None) -> Select[Any]:
         updated_at, id = msgspec.json.decode(urlsafe_b64decode(cursor), type=tuple[float, Id])
     except (ValueError, msgspec.MsgspecError):
         raise UsageError(
-            "cursor is not one that this server gave: leave it out to start from the newest."
+            "cursor: it is not one that this server gave: leave it out to start from the newest."
         ) from None
     return query.where(tuple_(discussion.c.updated_at, discussion.c.id) < tuple_(updated_at, id))
 

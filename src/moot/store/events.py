@@ -87,16 +87,18 @@ class Events:
             owned = await self._write_more(entries, numbers)
         else:
             owned = await add(self._database, entries)
-        return Written(frozenset(entry.run for entry in entries if entry.run not in owned), numbers)
+        return Written(
+            frozenset(entry.claim.run for entry in entries if entry.claim.run not in owned), numbers
+        )
 
     async def _write_more(self, entries: Sequence[Entry], numbers: dict[str, int]) -> set[str]:
         """Write finished turns and ends together with their events."""
         async with self._database.write() as connection:
-            if ending := [entry.discussion for entry in entries if entry.ending is not None]:
+            if ending := [entry.claim.discussion for entry in entries if entry.ending is not None]:
                 await hold(connection, ending)
             owned = await add_within(self._database, connection, entries)
             for entry in entries:
-                if entry.run in owned:
+                if entry.claim.run in owned:
                     for new in entry.messages:
                         numbers[new.id] = await self._keep(connection, entry, new)
                     if entry.ending is not None:
@@ -106,19 +108,21 @@ class Events:
     async def _keep(self, connection: AsyncConnection, entry: Entry, new: Message) -> int:
         """Insert a finished turn unless it is there, and return its number."""
         add = POSTGRES_ADD if self._database.is_postgres else SQLITE_ADD
-        await connection.execute(add, message_values(entry.tenant, new, entry.place))
+        await connection.execute(add, message_values(entry.claim.tenant, new, entry.claim.place))
         name = {f"of_{column.name}": getattr(new, column.name) for column in TURN}
         return int((await connection.execute(KEPT, name)).scalar_one())
 
     async def _end(self, connection: AsyncConnection, entry: Entry, ending: Ending) -> None:
         await connection.execute(
             update(run)
-            .where(run.c.id == entry.run, run.c.status.in_(LIVE))
+            .where(run.c.id == entry.claim.run, run.c.status.in_(LIVE))
             .values(status=ending.status, ended_at=ending.at)
         )
-        touched = update(discussion).where(discussion.c.id == entry.discussion).values(updated_at=ending.at)
+        touched = (
+            update(discussion).where(discussion.c.id == entry.claim.discussion).values(updated_at=ending.at)
+        )
         await connection.execute(touched)
-        await tell_change(self._database, connection, entry.tenant, entry.discussion)
+        await tell_change(self._database, connection, entry.claim.tenant, entry.claim.discussion)
 
 
 def _first_of(rows: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -10,6 +10,7 @@ from moot.model.errors import NotFound, UsageError
 from moot.model.knowledge import Insight, InsightPage
 from moot.store.database import Database
 from moot.store.discussions import tell_change
+from moot.store.pages import cut
 from moot.store.schema import discussion, insight
 from moot.store.search import ranked, words
 
@@ -58,9 +59,8 @@ class Insights:
             query = query.where(insight.c.number < _number(cursor))
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(insight.c.number.desc()).limit(limit + 1))
-        found = rows.mappings().all()
-        more = str(found[limit - 1]["number"]) if len(found) > limit else None
-        return InsightPage(tuple(_insight(row) for row in found[:limit]), more)
+        found, more = cut(rows.mappings().all(), limit, lambda row: str(row["number"]))
+        return InsightPage(tuple(map(_insight, found)), more)
 
     async def by_words(self, tenant: str, project: str, q: str) -> dict[str, float]:
         """Score the insights of a project that have all the words, the best first."""
@@ -87,7 +87,9 @@ def _insight(row: RowMapping) -> Insight:
 
 def _number(cursor: str) -> int:
     if not cursor.isdecimal() or len(cursor) > LONGEST_NUMBER:
-        raise UsageError("cursor is not one that this server gave: leave it out to start from the newest.")
+        raise UsageError(
+            "cursor: it is not one that this server gave: leave it out to start from the newest."
+        )
     return int(cursor)
 
 

@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from typing import get_args
 
 import asyncpg
 
-from moot.store.database import Database
+from moot.store.database import Database, Topic
 
-TOPICS = ("moot_events", "moot_control", "moot_changes")
+TOPICS = get_args(Topic)
 ALIVE_SECONDS = 5.0
 AGAIN_SECONDS = 0.5
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)

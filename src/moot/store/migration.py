@@ -8,7 +8,7 @@ from sqlalchemy import Connection, inspect, text
 from moot.model.errors import BadSettings
 from moot.store.database import Database
 
-HEAD = "0001"
+HEAD = "0002"
 LOCK = 6020108  # any number, the same for all who migrate one database
 
 

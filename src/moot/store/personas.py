@@ -14,6 +14,7 @@ from moot.model.errors import NotFound, Refused, UsageError
 from moot.model.ids import new_id
 from moot.model.personas import Persona, PersonaChange, PersonaDraft, PersonaPage, level
 from moot.store.database import Database
+from moot.store.pages import cut
 from moot.store.schema import persona, persona_use
 
 OWN = select(
@@ -44,7 +45,7 @@ class Personas:
                 one for one in await self._counted(connection, tenant) if not cursor or one.id < cursor
             ]
         found = sorted([*shipped, *own], key=lambda one: one.id, reverse=True)
-        return PersonaPage(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else None)
+        return PersonaPage(*cut(found, limit, lambda one: one.id))
 
     async def create(self, tenant: str, draft: PersonaDraft) -> Persona:
         made = new_id("persona")

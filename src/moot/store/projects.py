@@ -23,6 +23,7 @@ from moot.model.projects import (
 )
 from moot.store.consolidations import completed_patterns
 from moot.store.database import Database
+from moot.store.pages import cut
 from moot.store.schema import post, project
 
 FIELDS = [project.c[name] for name in Project.__struct_fields__]
@@ -45,8 +46,8 @@ class Projects:
             query = query.where(project.c.id < cursor)
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(project.c.id.desc()).limit(limit + 1))
-        found = tuple(Project(**row) for row in rows.mappings())
-        return ProjectPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+        found = [Project(**row) for row in rows.mappings()]
+        return ProjectPage(*cut(found, limit, lambda one: one.id))
 
     async def create(self, tenant: str, draft: ProjectDraft) -> Project:
         new = Project(id=new_id("project"), created_at=time.time(), **asdict(draft))
@@ -75,8 +76,8 @@ class Projects:
         async with self._database.read() as connection:
             await _project(connection, tenant, id)
             rows = await connection.execute(query.order_by(post.c.id.desc()).limit(limit + 1))
-        found = tuple(Post(**row) for row in rows.mappings())
-        return PostPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+        found = [Post(**row) for row in rows.mappings()]
+        return PostPage(*cut(found, limit, lambda one: one.id))
 
     async def add_post(self, tenant: str, id: str, draft: PostDraft) -> Post:
         now = time.time()

@@ -9,24 +9,23 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE, Run
-from moot.model.errors import Leaving, NotFound
-from moot.model.events import StageStarted
+from moot.model.errors import NotFound
+from moot.model.events import Reason
 from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.discussions import RUN_FIELDS
-from moot.store.schema import run, run_event, worker
-
-STAGES = '{"type":"stage_started"%'
+from moot.store.roll import hold_worker
+from moot.store.schema import run, run_event
 
 
 class Wishes(Struct, frozen=True):
     """What is wished of a run: that it ends, and why; and which participants are to end."""
 
-    stop: str | None
+    stop: Reason | None
     stopped: tuple[str, ...]
 
 
-class Claim(Struct, frozen=True):
+class Claim(Struct, frozen=True, kw_only=True):
     """A run as its new owner finds it. Whoever holds an older epoch writes no more."""
 
     run: str
@@ -35,8 +34,7 @@ class Claim(Struct, frozen=True):
     plan: Plan
     epoch: int
     seq: int
-    stages: frozenset[tuple[str, int]]
-    place: int = 0
+    place: int
 
 
 class Runs:
@@ -65,25 +63,13 @@ class Runs:
             .returning(run.c.tenant, run.c.discussion, run.c.plan, run.c.epoch, run.c.place)
         )
         last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
-        opened = select(run_event.c.body).where(run_event.c.run == id, run_event.c.body.like(STAGES))
         async with self._database.write() as connection:
-            await _hold_worker(connection, worker)
-            row = (await connection.execute(claimed)).first()
+            await hold_worker(connection, worker)
+            row = (await connection.execute(claimed)).mappings().first()
             if row is None:
                 return None
             seq = int((await connection.execute(last)).scalar_one())
-            bodies = (await connection.execute(opened)).scalars().all()
-        stages = [msgspec.json.decode(body, type=StageStarted) for body in bodies]
-        return Claim(
-            id,
-            row.tenant,
-            row.discussion,
-            row.plan,
-            row.epoch,
-            seq,
-            frozenset((s.stage, s.round) for s in stages),
-            row.place,
-        )
+        return Claim(run=id, seq=seq, **row)
 
     async def wishes(self, id: str) -> Wishes:
         query = select(run.c.stop, run.c.stopped).where(run.c.id == id)
@@ -100,10 +86,10 @@ class Runs:
             if row is None:
                 raise NotFound(f"There is no run {id!r}.")
             found = Run(**{name: row[name] for name in Run.__struct_fields__})
-            if found.status not in LIVE:
-                return found
             if participant is not None and participant not in [who.id for who in row["plan"].participants]:
                 raise NotFound(f"Nobody called {participant!r} takes part in this run.")
+            if found.status not in LIVE:
+                return found
             wish: dict[str, Any] = {"stop": "stopped_by_user"}
             if participant is not None:
                 wish = {"stopped": tuple(dict.fromkeys([*(row["stopped"] or ()), participant]))}
@@ -111,15 +97,14 @@ class Runs:
             await self._database.tell(connection, "moot_control", id)
         return found
 
-    async def earlier_live(self, discussion: str, id: str) -> bool:
-        """Tell whether a run that was started before this one in the same discussion is still going on."""
-        query = select(run.c.id).where(run.c.discussion == discussion, run.c.id < id, run.c.status.in_(LIVE))
+    async def has_earlier_live(self, id: str) -> bool:
+        """Tell whether something that was started before this run in its discussion is still going on."""
+        earlier = run.alias("earlier")
+        before = (earlier.c.discussion == run.c.discussion) & (earlier.c.place < run.c.place)
+        query = select(earlier.c.id).join_from(run, earlier, before)
+        query = query.where(run.c.id == id, earlier.c.status.in_(LIVE)).limit(1)
         async with self._database.read() as connection:
-            return (await connection.execute(query.limit(1))).first() is not None
-
-    async def discussion_of(self, id: str) -> str | None:
-        async with self._database.read() as connection:
-            return (await connection.execute(select(run.c.discussion).where(run.c.id == id))).scalar()
+            return (await connection.execute(query)).first() is not None
 
     async def left_by(self, worker: str) -> Sequence[str]:
         """List the runs that a worker had when it was last seen."""
@@ -129,21 +114,9 @@ class Runs:
 
 
 async def add_run(connection: AsyncConnection, tenant: str, new: Run, plan: Plan, worker: str) -> None:
-    await _hold_worker(connection, worker)
+    await hold_worker(connection, worker)
     values = msgspec.structs.asdict(new)
     await connection.execute(insert(run).values(**values, tenant=tenant, plan=plan, worker=worker))
-
-
-async def _hold_worker(connection: AsyncConnection, id: str) -> None:
-    """Let nobody take over from a worker in this transaction; raise if somebody has done so.
-
-    What it would get now, nobody would look for.
-    """
-    if connection.dialect.name == "sqlite":
-        return  # a file has one worker, and no table of them
-    mine = select(worker.c.id).where(worker.c.id == id, worker.c.reaper.is_(None))
-    if (await connection.execute(mine.with_for_update(read=True, key_share=True))).first() is None:
-        raise Leaving("This server is ending: ask again in a moment.")
 
 
 async def interrupt(database: Database, connection: AsyncConnection, discussion: str) -> None:

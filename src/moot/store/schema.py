@@ -225,6 +225,7 @@ run = Table(
     _time("ended_at", null=True),
     Index(None, "discussion", "id"),
     Index(None, "tenant", "status"),
+    Index(None, "status", "worker"),
 )
 
 run_event = Table(

@@ -55,7 +55,7 @@ class Capture:
         self._thoughts: list[str] = []
         self._details: list[str] = []
         self._held = ""
-        self._lead = ""  # white space before the first word, kept until there is one
+        self._lead: list[str] = []  # white space before the first word, kept until there is one
         self._inside = "text"  # text | span | fence | think | details
         self._opening = ""  # the run of backticks or tildes that opened the code
         self._depth = 0  # of details within details
@@ -186,7 +186,7 @@ class Capture:
 
     def _at_line_start(self) -> bool:
         """Tell whether nothing but white space, quote marks and a list's mark was said on this line."""
-        line = self._lead
+        line = "".join(self._lead)
         for piece in reversed(self._said):
             _, newline, end = piece.rpartition("\n")
             line = end + line
@@ -197,7 +197,7 @@ class Capture:
     def _retract(self) -> list[Piece]:
         said = self.text
         self._said.clear()
-        self._lead = ""
+        self._lead.clear()
         return [Retracted(), *self.think(said)] if said else []
 
     def _add(self, text: str) -> list[Piece]:
@@ -213,10 +213,11 @@ class Capture:
 
     def _say(self, text: str) -> list[Piece]:
         if not self._said:
-            self._lead += text
-            if not self._lead.strip():
+            self._lead.append(text)
+            if not text.strip():
                 return []
-            text, self._lead = self._lead.lstrip("\r\n"), ""  # what a think block leaves behind
+            text = "".join(self._lead).lstrip("\r\n")  # what a think block leaves behind
+            self._lead.clear()
         self._said.append(text)
         return [Said(text)]
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Literal, Self
 
-from moot.streams.stop import Reason
+from moot.model.events import Reason
 
 Ending = Reason | Literal["idle", "total"]
 

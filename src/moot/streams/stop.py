@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
 
-Reason = Literal["stopped_by_user", "follow_up_interrupt"]
+from moot.model.events import Reason
 
 
 class Stop:
@@ -40,7 +39,8 @@ class Stop:
         woken = asyncio.Event()
         with self.watched(lambda _: woken.set()):
             try:
-                await asyncio.wait_for(woken.wait(), seconds)
+                async with asyncio.timeout(seconds):  # and not wait_for, which may swallow a cancellation
+                    await woken.wait()
             except TimeoutError:
                 return False
         return True

@@ -13,22 +13,14 @@ from typing import Annotated, Literal, assert_never
 from msgspec import Meta, Struct
 
 from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
-from moot.model.events import Event, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
+from moot.model.events import Event, Reason, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
 from moot.model.faults import Fault, fault
 from moot.providers.provider import ChunkStream
 from moot.streams.capture import Capture, Piece, Said, Thinking
 from moot.streams.guard import Guard
 from moot.streams.stop import Stop
 
-Status = Literal[
-    "completed",
-    "tool_call",
-    "error",
-    "timeout",
-    "stopped_by_user",
-    "follow_up_interrupt",
-    "empty_response",
-]
+Status = Reason | Literal["completed", "tool_call", "error", "timeout", "empty_response"]
 Emit = Callable[[list[Event]], Awaitable[None]]
 
 
@@ -50,7 +42,6 @@ class StreamResult(Struct, frozen=True):
     finish: Finish | None = None
     fault: Fault | None = None
     first_token: float | None = None
-    signature: str = ""  # the provider's proof that it wrote the thoughts
 
 
 async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, emit: Emit) -> StreamResult:
@@ -93,7 +84,6 @@ class Listener:
         self._usage: Usage | None = None
         self._finish: Finish | None = None
         self._fault: Fault | None = None
-        self._signature = ""
         self.progressed = False  # whether the last batch had content, shown or not
 
     @property
@@ -138,7 +128,6 @@ class Listener:
             self._finish,
             fault_,
             self._first,
-            self._signature,
         )
 
     def _ending(self, guard: Guard, text: str) -> tuple[Status, Fault | None]:
@@ -161,10 +150,8 @@ class Listener:
     def _finished(self, text: str) -> tuple[Status, Fault | None]:
         if self._finish == "content_filter":
             return "error", fault("content_blocked", "The provider's content filter cut the answer.")
-        if self._calls:
-            return "tool_call", None
         if text.strip() or self._capture.details:
-            return "completed", None
+            return "tool_call" if self._calls else "completed", None
         if self._finish == "length":
             return "error", fault(
                 "context_length", "The token limit was used up before the answer began: allow more tokens."
@@ -180,8 +167,7 @@ class Listener:
 
     def _note(self, chunk: Thought | ToolCall | Progress | Done | Failed) -> list[Event]:
         match chunk:
-            case Thought(text, signature):
-                self._signature = signature or self._signature
+            case Thought(text):
                 return self._events(self._capture.think(self._clean(text))) if text else []
             case Progress(characters):
                 self._count(characters)

@@ -1,0 +1,172 @@
+"""One execution of a run, from taking it up to its end.
+
+It first raises the run's epoch, so that whoever had the run before can write no more.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+import msgspec
+
+from moot.engine import metrics
+from moot.engine.casting import Chains
+from moot.engine.journal import Journal, RunJournal
+from moot.engine.patience import patiently
+from moot.engine.record import Record
+from moot.engine.speaker import Speaker
+from moot.engine.table import LiveTable, Scene, Step
+from moot.model.discussions import Message
+from moot.model.errors import Leaving
+from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus
+from moot.model.participants import Participant
+from moot.providers.registry import Resolved
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from moot.store.events import Events
+from moot.store.runs import Claim, Runs, Wishes
+from moot.streams.stop import Stop
+
+MOST_EXECUTIONS = 20
+EARLIER_SECONDS = 60.0
+LOOK_SECONDS = 0.05
+
+log = logging.getLogger(__name__)
+
+
+class Execution:
+    """A run that this process is executing, and what is wished of it."""
+
+    def __init__(self) -> None:
+        self.stop = Stop()
+        self._table: LiveTable | None = None
+        self._wished: tuple[str, ...] = ()
+
+    def wish(self, wishes: Wishes) -> None:
+        if wishes.stop is not None:
+            self.stop.request(wishes.stop)
+        self._wished = wishes.stopped
+        self._pass_on()
+
+    def at(self, table: LiveTable) -> None:
+        self._table = table
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        for participant in self._wished:
+            if self._table is not None and participant in self._table.stops:
+                self._table.stops[participant].request()
+
+
+class Finished(NamedTuple):
+    """A run that came to its end here, with the turns of it."""
+
+    claim: Claim
+    turns: Sequence[Message]
+
+
+class Executor:
+    def __init__(
+        self,
+        database: Database,
+        worker: str,
+        journal: Journal,
+        speaker: Speaker,
+        chains: Chains,
+        step: Step,
+    ) -> None:
+        self._worker = worker
+        self._runs = Runs(database)
+        self._discussions = Discussions(database)
+        self._events = Events(database)
+        self._journal = journal
+        self._speaker = speaker
+        self._chains = chains
+        self._step = step
+
+    async def execute(self, run: str, execution: Execution) -> Finished | None:
+        """Bring a run to its end; None if it was over already."""
+        await self._after_earlier_ones(run, execution.stop)
+        claim = await self._claim(run)
+        if claim is None:
+            return None
+        journal = self._journal.open(claim)
+        await journal.append([_beginning(claim)])
+        record = Record(journal, claim, (), (), lambda: self._told(claim))
+        try:
+            record = await patiently(lambda: self._record(claim, journal))
+            execution.wish(await patiently(lambda: self._runs.wishes(run)))
+            status = await self._played(claim, record, execution)
+        except Exception:
+            # A mistake of ours ends this run with words, not the worker and not in silence.
+            log.exception("a run failed", extra={"run": run})
+            status = await _given_up(record, "A mistake in Moot itself ended this run.")
+        await journal.end(RunEnded(status=status))
+        metrics.RUNS.labels(claim.plan.mode, status).inc()
+        return Finished(claim, [m for m in record.said if m.run == run and m.participant])
+
+    async def _claim(self, run: str) -> Claim | None:
+        try:
+            return await patiently(lambda: self._runs.claim(run, self._worker))
+        except Leaving:
+            await for_the_end()
+
+    async def _played(self, claim: Claim, record: Record, execution: Execution) -> RunStatus:
+        if claim.epoch > MOST_EXECUTIONS:
+            return await _given_up(
+                record, f"This run was taken up {MOST_EXECUTIONS} times and never finished."
+            )
+        status = await self._table(claim, record, execution).play()
+        await record.close(execution.stop.reason)
+        return status
+
+    async def _record(self, claim: Claim, journal: RunJournal) -> Record:
+        said = await self._discussions.messages(claim.discussion)
+        told = await self._told(claim) if claim.seq else ()
+        return Record(journal, claim, said, told, lambda: self._told(claim))
+
+    async def _told(self, claim: Claim) -> list[Event]:
+        """Read all that was told of a run until now."""
+        await self._journal.written()
+        events: list[Event] = []
+        while page := await self._events.read(claim.run, events[-1].seq if events else 0):
+            events += [msgspec.json.decode(body, type=Event) for _, body in page]
+        return events
+
+    def _table(self, claim: Claim, record: Record, execution: Execution) -> LiveTable:
+        async def chains(who: Participant) -> Sequence[Resolved]:
+            return await patiently(lambda: self._chains(claim.tenant, who.model))
+
+        scene = Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan)
+        table = LiveTable(scene, record, chains, self._speaker, execution.stop, self._step)
+        execution.at(table)
+        return table
+
+    async def _after_earlier_ones(self, run: str, stop: Stop) -> None:
+        """Let what was interrupted come to its end first, so that this run sees what was said."""
+        until = asyncio.get_running_loop().time() + EARLIER_SECONDS
+        while await patiently(lambda: self._runs.has_earlier_live(run)):
+            if asyncio.get_running_loop().time() > until:
+                log.warning("an earlier run does not end; going on without it", extra={"run": run})
+                return
+            if await stop.sleep(LOOK_SECONDS):
+                return
+
+
+async def for_the_end() -> NoReturn:
+    """Wait for the end of this process: others have the run then, and DBOS must not hear that it is over."""
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
+
+
+async def _given_up(record: Record, words: str) -> RunStatus:
+    await record.close(None)
+    await record.append([Notice(kind="gave_up", message=words)])
+    return "failed"
+
+
+def _beginning(claim: Claim) -> Event:
+    if claim.seq == 0:
+        return RunStarted(participants=claim.plan.participants)
+    return Notice(kind="resumed", message="The run was cut off and goes on; unfinished answers start again.")

@@ -1,0 +1,61 @@
+"""Which models there are: what every provider says when it is asked, with the key that the caller would be using."""
+
+import asyncio
+from collections.abc import Sequence
+
+from litestar import Controller, get
+from litestar.di import NamedDependency as Given
+from litestar.params import FromQuery
+from msgspec import Struct
+
+from moot.model.accounts import Caller
+from moot.model.errors import ProviderError, UsageError
+from moot.providers.keys import Key
+from moot.providers.registry import Registry
+from moot.server.key_routes import KeyStatus, key_status, own_key
+from moot.store.keys import ProviderKeys
+
+SECONDS = 5.0
+
+
+class ProviderModels(Struct, frozen=True, kw_only=True):
+    """`models` are written as they are asked for; `key` says whose was used, `error` why there are none."""
+
+    provider: str
+    key: KeyStatus
+    models: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class ModelRoutes(Controller):
+    path = "/api"
+    tags = ("providers",)
+
+    @get("/models", summary="List the models of all providers, or of one")
+    async def models(
+        self,
+        caller: Given[Caller],
+        registry: Given[Registry],
+        provider_keys: Given[ProviderKeys],
+        provider: FromQuery[str | None] = None,
+    ) -> Sequence[ProviderModels]:
+        """Ask all of them at once, and each for a few seconds at most."""
+        if provider is not None and provider not in registry:
+            raise UsageError(f"provider: there is no {provider!r}. Providers are: {', '.join(registry)}.")
+        names = [provider] if provider is not None else list(registry)
+        stored = await provider_keys.of(caller.tenant)
+        keys = {name: key_status(registry, name, own_key(registry, name, stored)) for name in names}
+        asking = (_asked(registry, provider_keys, caller.tenant, name, key) for name, key in keys.items())
+        return await asyncio.gather(*asking)
+
+
+async def _asked(
+    registry: Registry, stored: ProviderKeys, tenant: str, name: str, key: KeyStatus
+) -> ProviderModels:
+    try:
+        secret = await stored.secret(tenant, name, registry.origin(name)) if key == "own" else None
+        own = Key(f"the key you stored for {name}", secret) if secret else None
+        found = await registry.models(name, SECONDS, own)
+    except (UsageError, ProviderError) as error:
+        return ProviderModels(provider=name, key=key, error=str(error))
+    return ProviderModels(provider=name, key=key, models=tuple(f"{name}/{model}" for model in sorted(found)))

@@ -1,0 +1,36 @@
+"""`moot serve` as its users have it: a process of its own for every journey, on SQLite and on Postgres."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from moot.lab.server import serving as lab_serving
+from tests.api.journey import Journey, RecordingLab
+from tests.databases import KINDS, database_url
+from tests.serving import serving
+
+SETTINGS = """\
+[providers.lab]
+api = "openai"
+base_url = "{url}/v1"
+
+[rates]
+starts_a_minute = 1_000_000
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+async def journey(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Journey]:
+    folder: Path = tmp_path_factory.mktemp("api")
+    lab = RecordingLab()
+    async with (
+        lab_serving(lab) as lab_url,
+        database_url(request.param, folder) as url,
+        serving(folder, url, settings=SETTINGS.format(url=lab_url)) as server,
+    ):
+        yield Journey(server, lab)
+        assert '"error"' not in server.logged(), server.logged()

@@ -1,0 +1,110 @@
+"""A server with a lab behind it, and the steps that journeys over HTTP share."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+from aiohttp import web
+
+from moot.lab.server import Lab
+from moot.providers.scripts import BUILT_IN, Script, Scripts
+from tests.serving import MootServer
+
+LONG = " ".join(f"word{place}" for place in range(400))
+SCRIPTS = {
+    **BUILT_IN,
+    "quick": Script(answer="Round tables."),
+    "other": Script(answer="Square tables."),
+    "long": Script(answer=LONG, pace=0.02),
+    "big": Script(answer="x" * 180_000, chunk=4000),
+    "even": Script(answer="One after the other, and never in a hurry.", chunk=4, pace=0.02),
+}
+
+
+class RecordingLab(Lab):
+    """A lab that remembers what it was sent."""
+
+    def __init__(self) -> None:
+        super().__init__(Scripts(SCRIPTS))
+        self.bodies: list[Any] = []
+
+    def app(self) -> web.Application:
+        @web.middleware
+        async def record(
+            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+        ) -> web.StreamResponse:
+            self.bodies.append(await request.json())
+            return await handler(request)
+
+        app = super().app()
+        app.middlewares.append(record)
+        return app
+
+
+class Journey:
+    """A server with a lab behind it, and the steps that the journeys share."""
+
+    def __init__(self, server: MootServer, lab: RecordingLab) -> None:
+        self.server = server
+        self.lab = lab
+
+    async def open(self, *models: str, message: str = "What is a moot?", **more: Any) -> Any:
+        body = {"message": message, "participants": list(models), **more}
+        reply = await self.server.post("/api/discussions", body)
+        assert reply.status == 201, reply.text
+        return reply.body
+
+    async def finished(self, *models: str, **more: Any) -> Any:
+        """Open a discussion and wait until it was answered."""
+        opened = await self.open(*models, **more)
+        await self.server.heard(opened["run"]["id"])
+        return opened
+
+    async def say(self, discussion: str, message: str, **more: Any) -> Any:
+        reply = await self.server.post(
+            f"/api/discussions/{discussion}/messages", {"message": message, **more}
+        )
+        assert reply.status == 202, reply.text
+        return reply.body
+
+    async def change(self, discussion: str, **changes: Any) -> Any:
+        reply = await self.server.call("PATCH", f"/api/discussions/{discussion}", changes)
+        assert reply.status == 200, reply.text
+        return reply.body
+
+    async def read(self, discussion: str, query: str = "") -> Any:
+        reply = await self.server.get(f"/api/discussions/{discussion}{query}")
+        assert reply.status == 200, reply.text
+        return reply.body
+
+    async def answers(self, discussion: str) -> list[Any]:
+        return [m for m in (await self.read(discussion))["messages"] if m["role"] == "assistant"]
+
+    async def run(self, id: str) -> Any:
+        return (await self.server.get(f"/api/runs/{id}")).body
+
+    async def until_speaking(self, run: str, participant: str = "alpha") -> None:
+        """Wait for the first words of somebody."""
+        async with aclosing(self.server.events(f"/api/runs/{run}/events")) as frames:
+            async for frame in frames:
+                if frame.data["type"] == "text_delta" and frame.data["participant"] == participant:
+                    return
+        raise AssertionError(f"{participant} said nothing")
+
+
+def text_of(events: list[Any], participant: str) -> str:
+    """Put together what a reader saw of one participant, starting anew where it is told to."""
+    text = ""
+    for event in events:
+        if event.get("participant") == participant:
+            match event["type"]:
+                case "turn_started":
+                    text = ""
+                case "text_delta":
+                    text += event["text"]
+    return text
+
+
+def ended(events: list[Any], participant: str) -> Any:
+    (turn,) = [e for e in events if e["type"] == "turn_ended" and e["participant"] == participant]
+    return turn

@@ -1,0 +1,140 @@
+"""Journeys of readers: what they are shown, from any number on, and what they cost."""
+
+import asyncio
+import socket
+from contextlib import aclosing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.api.journey import SCRIPTS, Journey, ended, text_of
+from tests.serving import Frame, MootServer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_a_discussion_is_answered_for_before_any_model_is_called(journey: Journey) -> None:
+    opened = await journey.open("scripted/silence", message="Is anybody there?\nIt is dark.")
+    assert opened["discussion"]["title"] == "Is anybody there?"
+    assert opened["discussion"]["participants"] == [
+        {"id": "alpha", "name": "Alpha", "model": "scripted/silence"}
+    ]
+    assert (opened["run"]["status"], opened["run"]["message"]) == ("waiting", opened["message"]["id"])
+
+    found = await journey.read(opened["discussion"]["id"])
+    assert found["messages"] == [opened["message"]]
+    assert [run["id"] for run in found["runs"]] == [opened["run"]["id"]]
+
+    await journey.server.post(f"/api/runs/{opened['run']['id']}/stop")
+    assert (await journey.server.heard(opened["run"]["id"]))[-1]["status"] == "stopped"
+    assert (await journey.read(opened["discussion"]["id"]))["runs"] == []
+
+
+async def test_two_lanes_stream_at_the_same_time(journey: Journey) -> None:
+    opened = await journey.open("lab/long", "lab/long", mode="parallel")
+    run = opened["run"]["id"]
+    speaking: set[str] = set()
+    async with aclosing(journey.server.events(f"/api/runs/{run}/events")) as frames:
+        async for frame in frames:
+            assert frame.data["type"] != "turn_ended", "nobody has ended before both have begun"
+            if frame.data["type"] == "text_delta":
+                speaking.add(frame.data["participant"])
+            if speaking == {"alpha", "beta"}:
+                break
+    await journey.server.post(f"/api/runs/{run}/stop")
+    events = await journey.server.heard(run)
+    assert {ended(events, who)["status"] for who in ("alpha", "beta")} == {"stopped"}
+
+
+async def test_what_is_kept_is_what_was_shown(journey: Journey) -> None:
+    opened = await journey.open("lab/even", "lab/even", mode="parallel")
+    events = await journey.server.heard(opened["run"]["id"])
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["type"], events[-1]["type"]) == ("run_started", "run_ended")
+    kept = {m["participant"]: m for m in await journey.answers(opened["discussion"]["id"])}
+    for who in ("alpha", "beta"):
+        said = text_of(events, who)
+        assert said == SCRIPTS["even"].answer
+        assert said == ended(events, who)["message"]["text"] == kept[who]["content"]
+        assert (kept[who]["status"], kept[who]["model"]) == ("completed", "lab/even")
+        assert kept[who]["usage"]["output"] > 0
+
+
+async def test_a_reader_may_come_back_at_every_number(journey: Journey) -> None:
+    opened = await journey.finished("lab/quick", "lab/other", mode="parallel")
+    path = f"/api/runs/{opened['run']['id']}/events"
+    everything = [frame.id async for frame in journey.server.events(path)]
+    assert everything == list(range(1, len(everything) + 1))
+    for number in everything[:-1]:
+        by_query = [frame.id async for frame in journey.server.events(f"{path}?after={number}")]
+        by_header = [
+            frame.id
+            async for frame in journey.server.events(f"{path}?after=0", {"Last-Event-ID": str(number)})
+        ]
+        assert by_query == by_header == everything[number:]
+    for header, query in (({}, f"?after={everything[-1]}"), ({"Last-Event-ID": str(everything[-1])}, "")):
+        reply = await journey.server.get(path + query, header)
+        assert (reply.status, reply.text) == (204, "")
+
+
+async def test_a_reader_that_leaves_a_live_run_again_and_again_misses_nothing(journey: Journey) -> None:
+    opened = await journey.open("lab/even", "lab/even", mode="parallel")
+    seen: list[Frame] = []
+    while not seen or seen[-1].data["type"] != "run_ended":
+        after = str(seen[-1].id) if seen else "0"
+        path = f"/api/runs/{opened['run']['id']}/events"
+        async with aclosing(journey.server.events(path, {"Last-Event-ID": after})) as frames:
+            async for frame in frames:
+                seen.append(frame)
+                if frame.data["type"] == "text_delta":
+                    break
+    assert [frame.id for frame in seen] == list(range(1, len(seen) + 1))
+    assert text_of([frame.data for frame in seen], "beta") == SCRIPTS["even"].answer
+
+
+@pytest.mark.parametrize("number", ["999999", "x", "-1", "1.5", "9" * 40, "\u00b2"])
+async def test_a_number_that_never_was_is_answered_with_one_resync(journey: Journey, number: str) -> None:
+    opened = await journey.finished("lab/quick")
+    path = f"/api/runs/{opened['run']['id']}/events"
+    frames = [frame async for frame in journey.server.events(path, {"Last-Event-ID": number})]
+    assert (frames[0].event, frames[0].id, frames[0].data) == ("resync", None, {"type": "resync", "after": 0})
+    assert [frame.id for frame in frames[1:]] == list(range(1, len(frames)))
+    if number.isascii() and number.isdigit():
+        again = [frame async for frame in journey.server.events(f"{path}?after={number}")]
+        assert again == frames
+
+
+def memory(server: MootServer) -> int:
+    """How many bytes a server's process holds."""
+    status = Path(f"/proc/{server.running.pid}/status").read_text("utf-8")
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(kilobytes) * 1024
+
+
+def not_reading(server: MootServer, path: str) -> socket.socket:
+    """Ask for a stream and never read it."""
+    address = urlsplit(server.url)
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.connect((address.hostname, address.port))
+    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+    return sock
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells so easily")
+async def test_readers_that_do_not_read_cost_little(journey: Journey) -> None:
+    opened = await journey.finished(*["lab/big"] * 24, mode="parallel")
+    path = f"/api/runs/{opened['run']['id']}/events"
+    whole = len((await journey.server.get(path)).text)
+    assert whole > 24 * 2 * 180_000
+    before = memory(journey.server)
+    stuck = [not_reading(journey.server, path) for _ in range(40)]
+    held = [0]
+    while len(held) < 4 or held[-1] > held[-3]:
+        await asyncio.sleep(0.5)
+        held.append(memory(journey.server) - before)
+    for sock in stuck:
+        sock.close()
+    assert (await journey.server.get("/readyz")).status == 200
+    assert max(held) < whole * len(stuck) / 3

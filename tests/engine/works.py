@@ -1,0 +1,87 @@
+"""Durable runs in this process, whose participants follow scripts."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from moot.engine.durable import DurableRuns
+from moot.engine.feeds import Feeds
+from moot.engine.journal import Journal
+from moot.model.discussions import Message, Run
+from moot.model.events import (
+    Event,
+    RunEnded,
+    RunStatus,
+    TextDelta,
+    TurnStarted,
+)
+from moot.providers.keys import KeyRing
+from moot.providers.registry import Resolved
+from moot.providers.scripts import Script
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from moot.store.events import Events
+from moot.store.runs import Claim, Runs
+from tests.engine.tables import SPEAKER, Recorded
+from tests.store.hearing import SECONDS
+from tests.store.people import ANNA, discuss
+from tests.store.running import WORKER, claim, start
+
+ENDLESS = Script(answer="On and on. ", fault="endless", pace=0.01)
+
+
+class Works:
+    """Durable runs in this process, whose participants follow scripts."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.provider = Recorded({"forever": ENDLESS})
+        self.ended: list[tuple[Claim, Sequence[Message]]] = []
+        self.trouble: list[Exception] = []  # comes before the next answers
+        events = Events(database)
+        self.journal = Journal(events, Feeds(events), lambda _: None)
+        self.runs = DurableRuns(database, WORKER, self.journal, SPEAKER, self._chain, self._note)
+
+    async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
+        if self.trouble:
+            raise self.trouble.pop(0)
+        return [Resolved(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
+
+    async def _note(self, claim: Claim, turns: Sequence[Message]) -> None:
+        self.ended.append((claim, turns))
+
+    async def new(self, model: str = "scripted/echo", of: str = WORKER) -> Run:
+        """Store a discussion, a question and the run that is to answer it."""
+        return await start(self.database, await discuss(self.database, model=model), of=of, words="Why?")
+
+    async def over(self, run: Run) -> RunStatus:
+        """Wait for the end of a run, and return how it ended."""
+        events = await self.until(run, RunEnded)
+        stored = await Runs(self.database).get(ANNA, run.id)
+        assert isinstance(events[-1], RunEnded)
+        assert stored.status == events[-1].status
+        return events[-1].status
+
+    async def until(self, run: Run, kind: type[Event]) -> list[Event]:
+        """Wait for an event of some kind, and return all that came."""
+        async with asyncio.timeout(SECONDS):
+            while not any(isinstance(event, kind) for event in await self.events(run)):
+                await asyncio.sleep(0.01)
+        return await self.events(run)
+
+    async def events(self, run: Run) -> list[Event]:
+        rows = await Events(self.database).read(run.id, 0)
+        return [msgspec.json.decode(body, type=Event) for _, body in rows]
+
+    async def answers(self, run: Run) -> list[tuple[str, str]]:
+        said = await Discussions(self.database).messages(run.discussion)
+        return [(message.status, message.content) for message in said if message.role == "assistant"]
+
+    async def cut_off(self, run: Run, words: str) -> None:
+        """Let somebody else have begun a run, and have died while Alpha was speaking."""
+        seat = {"participant": "alpha", "stage": "answer", "round": 0}
+        journal = self.journal.open(await claim(self.database, run.id))
+        begun = TurnStarted(**seat, attempt=1, model="scripted/echo")  # type: ignore[arg-type]
+        await journal.append([begun, TextDelta(**seat, text=words)])  # type: ignore[arg-type]
+        await self.journal.written()
