@@ -5,9 +5,10 @@ from msgspec import Struct
 from moot.lab.server import Lab
 from moot.model.events import Event, Seat
 from moot.model.requests import ModelRequest, user
+from moot.providers.catalogue import Api
 from moot.providers.http import HttpProvider
 from moot.providers.provider import Provider
-from moot.providers.registry import WIRES, Api
+from moot.providers.registry import WIRES
 from moot.providers.scripts import Script
 from moot.providers.transport import Transport
 from moot.streams.stop import Stop

@@ -9,7 +9,7 @@ import pytest
 
 from moot.model.chunks import Usage
 from moot.model.events import TextDelta
-from moot.providers.registry import Api
+from moot.providers.catalogue import Api
 from moot.providers.scripts import FAULTS, LOOK_UP, SAMPLE
 from moot.streams.turn import Limits
 from tests.taking import KEY, LabServer, take

@@ -12,9 +12,10 @@ from msgspec import Raw
 
 from moot.model.events import TextDelta
 from moot.model.requests import ModelRequest, assistant, user
+from moot.providers.catalogue import Api
 from moot.providers.http import HttpProvider
 from moot.providers.local import demo_weights, load_library
-from moot.providers.registry import WIRES, Api
+from moot.providers.registry import WIRES
 from moot.providers.transport import Transport
 from moot.streams.stop import Stop
 from tests.taking import KEY, take

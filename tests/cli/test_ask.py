@@ -395,7 +395,7 @@ def test_a_key_in_the_wrong_place_is_not_shown(moot: Moot) -> None:
 
 def test_a_key_of_two_lines_is_a_mistake_to_mend(moot: Moot) -> None:
     said = complaint(moot("ask", "hi", "-m", "openai/gpt-5", OPENAI_API_KEY="sk-one\ntwo"))
-    assert said == "The key in OPENAI_API_KEY has a line break or control character in it."
+    assert said == "The key in OPENAI_API_KEY has a line break or control character in it. Set it anew."
 
 
 def test_whoever_waits_for_one_answer_is_told_so(moot: Moot) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from moot.cli.settings import Rates, Settings, load
 from moot.model.errors import BadSettings
-from moot.providers.registry import ProviderConfig
+from moot.providers.catalogue import ProviderConfig
 from tests.cli.process import Moot, complaint
 
 NOTHING: dict[str, str] = {}

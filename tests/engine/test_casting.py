@@ -4,7 +4,8 @@ import pytest
 
 from moot.engine.casting import Casting
 from moot.model.errors import MissingKey, UnknownModel
-from moot.providers.registry import ProviderConfig, Registry, Resolved
+from moot.providers.catalogue import ProviderConfig
+from moot.providers.registry import Registry, Resolved
 from moot.store.database import Database
 from moot.store.keys import ProviderKeys
 from moot.store.sealer import Sealer

@@ -2,7 +2,7 @@ import aiohttp
 import pytest
 
 from moot.lab.server import Lab, serving
-from moot.providers.registry import Api
+from moot.providers.catalogue import Api
 from moot.providers.scripts import SAMPLE, Script, Scripts
 from tests.taking import KEY, LabServer, take
 

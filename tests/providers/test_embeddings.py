@@ -7,8 +7,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from moot.model.errors import ProviderError, UnknownModel
+from moot.providers.catalogue import ProviderConfig
 from moot.providers.embeddings import HttpEmbedder, embedder
-from moot.providers.registry import ProviderConfig, Registry
+from moot.providers.registry import Registry
 from tests.taking import KEY
 
 NAME = "near/nomic"

@@ -16,8 +16,9 @@ from moot.lab.openai import OpenAIDialect
 from moot.model.chunks import Usage
 from moot.model.errors import ProviderError
 from moot.model.requests import ModelRequest, user
+from moot.providers.catalogue import Api
 from moot.providers.http import HttpProvider
-from moot.providers.registry import WIRES, Api
+from moot.providers.registry import WIRES
 from moot.providers.scripts import LOOK_UP, Script, Scripts
 from moot.providers.sse import EventParser
 from moot.providers.transport import Transport

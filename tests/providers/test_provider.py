@@ -9,9 +9,9 @@ import pytest
 from moot.model.chunks import Chunk, Done, Failed, Text, Usage
 from moot.model.errors import UnknownModel
 from moot.model.requests import ModelRequest, user
+from moot.providers.catalogue import Api
 from moot.providers.local import DEMO, LocalProvider
 from moot.providers.provider import Provider
-from moot.providers.registry import Api
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, Scripts
 from moot.streams.turn import Limits

@@ -5,10 +5,11 @@ import pytest
 from moot.model.chunks import Usage
 from moot.model.errors import BadSettings, MissingKey, ProviderError, UnknownModel
 from moot.model.faults import fault
+from moot.providers.catalogue import BUILT_IN, ProviderConfig
 from moot.providers.http import HttpProvider
 from moot.providers.keys import Key
 from moot.providers.local import LocalProvider
-from moot.providers.registry import BUILT_IN, ProviderConfig, Registry
+from moot.providers.registry import Registry
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import Scripts
 from tests.taking import KEY, LabServer
@@ -148,14 +149,6 @@ def test_of_several_keys_the_others_are_used() -> None:
     assert key.source == "B_KEY"
     assert known.lacks_key("lab") is None
     assert "A_KEY" in str(known.broken_key("lab"))
-
-
-def test_a_variable_of_one_s_own_is_named_not_a_key_and_none_of_moot_s() -> None:
-    with pytest.raises(ValueError, match="NAME of an environment variable"):
-        ProviderConfig(key_env="sk-verysecret")
-    for names in ("MOOT_SECRET", ("LAB_KEY", "MOOT_METRICS_TOKEN")):
-        with pytest.raises(ValueError, match="variable of Moot itself"):
-            ProviderConfig(key_env=names)
 
 
 async def test_models_are_those_that_the_provider_lists(lab: LabServer) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from moot.providers.registry import Api
+from moot.providers.catalogue import Api
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, FAULTS, Scripts
 from moot.streams.turn import Limits

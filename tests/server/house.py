@@ -8,7 +8,8 @@ from litestar import Litestar
 from sqlalchemy import insert
 
 from moot.model.accounts import Caller
-from moot.providers.registry import ProviderConfig, Registry
+from moot.providers.catalogue import ProviderConfig
+from moot.providers.registry import Registry
 from moot.server.app import create_app
 from moot.server.limits import RateLimits
 from moot.store.accounts import Accounts

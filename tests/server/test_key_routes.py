@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from moot.providers.registry import ProviderConfig
+from moot.providers.catalogue import ProviderConfig
 from moot.server.key_routes import NewKey
 from moot.store.database import Database
 from tests.databases import migrated

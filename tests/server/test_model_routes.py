@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from moot.providers.registry import ProviderConfig
+from moot.providers.catalogue import ProviderConfig
 from moot.providers.scripts import BUILT_IN
 from moot.server import model_routes
 from tests.databases import migrated

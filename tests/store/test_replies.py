@@ -25,7 +25,9 @@ class Desk:
 
     async def ask(self, request: object, key: str = "key", tenant: str = ANNA) -> Reply:
         async with self._database.write() as connection:
-            if (earlier := await earlier_reply(connection, tenant, key, request, Reply)) is not None:
+            if (
+                earlier := await earlier_reply(self._database, connection, tenant, key, request, Reply)
+            ) is not None:
                 return earlier
             await asyncio.sleep(0)
             self.done += 1

@@ -10,7 +10,7 @@ import platformdirs
 from msgspec import Meta, Struct
 
 from moot.model.errors import BadSettings
-from moot.providers.registry import ProviderConfig
+from moot.providers.catalogue import ProviderConfig
 from moot.streams.turn import Limits
 
 FILE = "moot.toml"

@@ -122,7 +122,9 @@ class Hall:
         self.refuse_if_leaving()
         async with self._database.write() as connection:
             if key is not None:
-                earlier = await earlier_reply(connection, caller.tenant, key, request, Started)
+                earlier = await earlier_reply(
+                    self._database, connection, caller.tenant, key, request, Started
+                )
                 if earlier is not None:
                     return earlier
             id = started.discussion.id

@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 
 from moot.model.accounts import Caller, StoredKey
 from moot.model.errors import NotFound, UsageError
-from moot.providers.registry import Api, Registry
+from moot.providers.catalogue import Api
+from moot.providers.registry import Registry
 from moot.store.keys import ProviderKeys
 
 LONGEST_KEY = 500

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 from sqlalchemy import Select, delete, func, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -137,7 +136,7 @@ class Accounts:
 
     async def ensure_local(self) -> Caller:
         """Return the one user of this machine, who needs no password here and has none elsewhere."""
-        add = postgresql.insert if self._database.is_postgres else sqlite.insert
+        add = self._database.insert
         now = time.time()
         people = {"id": LOCAL, "tenant": LOCAL, "name": LOCAL, "created_at": now}
         async with self._database.write() as connection:

@@ -14,7 +14,8 @@ from typing import Any, Literal, Self, TypeVar
 from uuid import uuid4
 
 import asyncpg
-from sqlalchemy import URL, event, text
+from sqlalchemy import URL, Table, event, text
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -115,6 +116,10 @@ class Database:
     async def ping(self) -> None:
         async with self.read() as connection:
             await connection.execute(text("SELECT 1"))
+
+    def insert(self, table: Table) -> Any:
+        """Begin an insert that can say what is to be done where the row is there already."""
+        return (postgresql if self.is_postgres else sqlite).insert(table)
 
     async def tell(self, connection: AsyncConnection, topic: Topic, payload: str) -> None:
         """Tell all who listen, in this process or another, once the transaction is through."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from sqlalchemy import bindparam, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE, Message
@@ -29,8 +28,6 @@ NEWEST = (
 )
 TURN = (message.c.run, message.c.stage, message.c.round, message.c.participant)
 KEPT = select(message.c.number).where(*(column == bindparam(f"of_{column.name}") for column in TURN))
-SQLITE_ADD = sqlite.insert(message).on_conflict_do_nothing()
-POSTGRES_ADD = postgresql.insert(message).on_conflict_do_nothing()
 
 
 class Written(Struct, frozen=True):
@@ -107,7 +104,7 @@ class Events:
 
     async def _keep(self, connection: AsyncConnection, entry: Entry, new: Message) -> int:
         """Insert a finished turn unless it is there, and return its number."""
-        add = POSTGRES_ADD if self._database.is_postgres else SQLITE_ADD
+        add = self._database.insert(message).on_conflict_do_nothing()
         await connection.execute(add, message_values(entry.claim.tenant, new, entry.claim.place))
         name = {f"of_{column.name}": getattr(new, column.name) for column in TURN}
         return int((await connection.execute(KEPT, name)).scalar_one())

@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 
 from sqlalchemy import delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from moot.model.accounts import StoredKey
 from moot.model.errors import MissingKey, NotFound
@@ -20,13 +19,12 @@ class ProviderKeys:
 
     async def put(self, tenant: str, provider: str, origin: str, secret: str) -> None:
         """Store a key in place of the one that was there."""
-        add = postgresql.insert if self._database.is_postgres else sqlite.insert
         key = {
             "origin": origin,
             "sealed": self._sealer.seal(secret, tenant, provider, origin),
             "created_at": time.time(),
         }
-        query = add(provider_key).values(tenant=tenant, provider=provider, **key)
+        query = self._database.insert(provider_key).values(tenant=tenant, provider=provider, **key)
         async with self._database.write() as connection:
             await connection.execute(
                 query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key)

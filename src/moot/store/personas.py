@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 from sqlalchemy import RowMapping, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.errors import NotFound, Refused, UsageError
@@ -76,10 +75,9 @@ class Personas:
 
     async def count(self, tenant: str, persona: str, *, completed: bool) -> None:
         """Count one use, and whether the turn was completed."""
-        add = (postgresql.insert if self._database.is_postgres else sqlite.insert)(persona_use)
         once = {"uses": 1, "completed": int(completed)}
         more = {name: persona_use.c[name] + value for name, value in once.items()}
-        counted = add.values(tenant=tenant, persona=persona, **once)
+        counted = self._database.insert(persona_use).values(tenant=tenant, persona=persona, **once)
         async with self._database.write() as connection:
             await connection.execute(
                 counted.on_conflict_do_update(index_elements=["tenant", "persona"], set_=more)

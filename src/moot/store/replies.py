@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.errors import Conflict
+from moot.store.database import Database
 from moot.store.schema import idempotency
 
 KEPT_SECONDS = 24 * 3600.0
@@ -17,17 +17,16 @@ T = TypeVar("T")
 
 
 async def earlier_reply(
-    connection: AsyncConnection, tenant: str, key: str, request: object, type_: type[T]
+    database: Database, connection: AsyncConnection, tenant: str, key: str, request: object, type_: type[T]
 ) -> T | None:
     """Take the key for this request, or return the reply that it was given before.
 
     Of two that come at once, the second waits here for the first one's transaction.
     """
-    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
     now = time.time()
     await connection.execute(delete(idempotency).where(idempotency.c.created_at < now - KEPT_SECONDS))
     row = {"tenant": tenant, "key": key, "request": fingerprint(request), "reply": "", "created_at": now}
-    taken = await connection.execute(dialect.insert(idempotency).values(**row).on_conflict_do_nothing())
+    taken = await connection.execute(database.insert(idempotency).values(**row).on_conflict_do_nothing())
     if taken.rowcount:
         return None
     query = select(idempotency.c.request, idempotency.c.reply).where(*_at(tenant, key))

@@ -8,7 +8,6 @@ import time
 from typing import NamedTuple
 
 from sqlalchemy import delete, insert, select, update
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.errors import Leaving
@@ -38,7 +37,7 @@ class Roll:
 
     async def note_as_left(self, id: str) -> None:
         """Put down somebody who has something and is on no roll, so that one of those who live takes over."""
-        left = postgresql.insert(worker).values(id=id, beats=0, reaper=id, created_at=time.time())
+        left = self._database.insert(worker).values(id=id, beats=0, reaper=id, created_at=time.time())
         async with self._database.write() as connection:
             await connection.execute(left.on_conflict_do_nothing())
 

@@ -13,7 +13,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from sqlalchemy import select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from moot.model.errors import BadSettings
 from moot.store.database import Database
@@ -55,10 +54,9 @@ class Sealer:
 
     async def check(self, database: Database) -> None:
         """See that a database was never used with another secret: what that one sealed could not be opened."""
-        add = postgresql.insert if database.is_postgres else sqlite.insert
-        mine = add(installation).values(name="secret", value=self._fingerprint).on_conflict_do_nothing()
+        mine = database.insert(installation).values(name="secret", value=self._fingerprint)
         async with database.write() as connection:
-            await connection.execute(mine)
+            await connection.execute(mine.on_conflict_do_nothing())
             known = await connection.execute(
                 select(installation.c.value).where(installation.c.name == "secret")
             )

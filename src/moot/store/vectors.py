@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from sqlalchemy import and_, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from moot.model.knowledge import Insight
 from moot.store.database import Database
@@ -35,7 +34,7 @@ class Vectors:
 
     async def add(self, model: str, vectors: Mapping[str, bytes]) -> None:
         """Keep vectors by insight; those whose insight is gone by now are left out."""
-        add = (postgresql.insert if self._database.is_postgres else sqlite.insert)(insight_vector)
+        add = self._database.insert(insight_vector)
         there = select(insight.c.id).where(insight.c.id.in_(vectors)).with_for_update(read=True)
         async with self._database.write() as connection:
             for found in (await connection.execute(there)).scalars().all():
