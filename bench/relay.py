@@ -20,6 +20,7 @@ from bench import relay_pages, relay_report, relay_start
 from bench.databases import Ground, Postgres, ground, postgres
 from bench.load import Load, Relayed, relayed, unfinished
 from bench.processes import cpu_seconds, moot_serve
+from bench.relay_bare import Bare, bare
 from bench.relay_report import FIRST_STREAMS, MOST_STREAMS, OnDatabase, Report
 from bench.server import allow_many_files
 
@@ -79,14 +80,16 @@ async def _rest_percent(place: Ground, seconds: float) -> float:
         return 100 * (cpu_seconds(server.pid) - before) / (time.monotonic() - began)
 
 
-async def measure_all(server: Postgres | None, size: Size) -> list[OnDatabase]:
+async def measure_all(server: Postgres | None, size: Size) -> tuple[list[Bare], list[OnDatabase]]:
     task = asyncio.current_task()
     assert task
     asyncio.get_running_loop().add_signal_handler(SIGTERM, task.cancel)  # or what we started would stay
+    alone = sorted({load.streams for load in size.loads if load.streams > 1})
+    least = [await bare(streams, size.loads[0].seconds) for streams in alone]
     found = [await measure("SQLite", None, size)]
     if server is not None:
         found.append(await measure(f"Postgres {server.version}", server, size))
-    return found
+    return least, found
 
 
 def main() -> None:
@@ -96,11 +99,12 @@ def main() -> None:
     chosen = options.parse_args()
     allow_many_files()
     with postgres() as server:
-        found = uvloop.run(measure_all(server, QUICK if chosen.quick else FULL))
+        least, found = uvloop.run(measure_all(server, QUICK if chosen.quick else FULL))
     report = Report(
         machine=f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, "
         f"Python {platform.python_version()}",
         versions={package: metadata.version(package) for package in PACKAGES},
+        bare=least,
         databases=found,
         goals=relay_report.goals(found),
     )

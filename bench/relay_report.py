@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bench.load import Relayed
+from bench.relay_bare import Bare
 from bench.relay_pages import Times
 from bench.relay_provider import RATE
 from bench.relay_start import Started
@@ -41,6 +42,7 @@ class Goal(Struct, frozen=True):
 class Report(Struct, frozen=True):
     machine: str
     versions: dict[str, str]
+    bare: list[Bare]
     databases: list[OnDatabase]
     goals: list[Goal]
 
@@ -103,6 +105,8 @@ def show(report: Report) -> None:
         print()
         print("\n".join(table(report.databases)))
     print()
+    print("\n".join(_above_bare(report)))
+    print()
     print("\n".join(_goals(report.goals)))
     for on in report.databases:
         for load in on.loads:
@@ -139,6 +143,20 @@ def _relayed(databases: Sequence[OnDatabase]) -> Iterator[str]:
                 f"{load.lost:,}",
                 f"{load.cuts:,}",
             )
+
+
+def _above_bare(report: Report) -> Iterator[str]:
+    """Set each cost beside that of the barest relay of as many streams."""
+    names = [on.database for on in report.databases]
+    yield from _head(
+        "µs a chunk", "barest relay", *(f"{name}{more}" for name in names for more in ("", ", ratio"))
+    )
+    for least in report.bare:
+        cells = [_short(least.chunk_us)]
+        for on in report.databases:
+            (cost,) = (x.chunk_us for x in on.loads if (x.streams, x.lanes) == (least.streams, 1))
+            cells += [_short(cost), f"{cost / least.chunk_us:.2f}"]
+        yield _row(f"{least.streams:,} streams", *cells)
 
 
 def _firsts(databases: Sequence[OnDatabase]) -> Iterator[str]:

@@ -110,3 +110,15 @@ def test_signals_say_of_every_run_how_far_it_is_and_none_is_too_long(ends: list[
     heard = [news for signal in told for news in news_of_others("them", signal)]
     assert heard == [(one.claim.run, one.first + len(one.bodies) - 1) for one in entries]
     assert not any(list(news_of_others("us", signal)) for signal in told)
+
+
+async def test_29_a_connection_on_which_something_went_wrong_is_not_used_again(tmp_path: Path) -> None:
+    async with migrated("postgres", tmp_path) as database:
+        async with database.own_connection() as first:
+            pass
+        with pytest.raises(ZeroDivisionError):
+            async with database.own_connection() as again:
+                assert again is first
+                raise ZeroDivisionError
+        async with database.own_connection() as other:
+            assert other is not first

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from moot.model.errors import BadSettings, StoreUnavailable
 from moot.store import database as module
-from moot.store.database import Database
+from moot.store.database import Database, mapped_errors
 from moot.store.migration import migrate
 from moot.store.schema import tenant
 from tests.databases import KINDS, Kind, database_url, migrated, server
@@ -246,3 +246,13 @@ async def test_a_database_that_is_not_there_is_told_of_in_words() -> None:
         async with Database(url) as database:
             with pytest.raises(StoreUnavailable, match=r"cannot be reached \((ConnectionRefused|InvalidCat)"):
                 await database.ping()
+
+
+@pytest.mark.parametrize(
+    "error", [asyncpg.InternalClientError("out of step"), asyncpg.InterfaceError("closed"), OSError("gone")]
+)
+def test_29_whatever_a_broken_connection_makes_its_driver_say_it_is_the_database_that_is_away(
+    error: Exception,
+) -> None:
+    with pytest.raises(StoreUnavailable, match="cannot be reached"), mapped_errors():
+        raise error

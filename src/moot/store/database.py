@@ -30,6 +30,9 @@ CONNECTIONS = 12
 # that only reads, logging in, deadlocks, resources, locks, a shutdown, the system.
 TROUBLES = ("08", "25006", "28", "3D", "40", "53", "55P03", "57", "58")
 
+LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError)  # what its driver says of a connection that broke
+POSTGRES_ERRORS = (asyncpg.PostgresError, *LOST)
+
 BUSY = "The database is busy; try again in a moment."
 
 Topic = Literal["moot_events", "moot_control", "moot_changes"]
@@ -99,7 +102,11 @@ class Database:
             async with self._one_writer:
                 if self._own is None or self._own.is_closed():
                     self._own = await connected(self.url)
-                yield self._own
+                try:
+                    yield self._own
+                except BaseException:
+                    self._own.terminate()  # in whatever state it is: whoever comes next gets a new one
+                    raise
 
     async def in_own_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do all of some work on SQLite in one visit to the thread, and the connection, that are kept for the log."""
@@ -159,7 +166,7 @@ def mapped_errors() -> Iterator[None]:
         if _is_trouble(error):
             raise StoreUnavailable(_words(error.orig)) from error
         raise
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.OperationalError) as error:
+    except (*POSTGRES_ERRORS, sqlite3.OperationalError) as error:
         if _is_trouble_of(error):
             raise StoreUnavailable(_words(error)) from error
         raise
@@ -178,7 +185,7 @@ def _is_trouble_of(error: BaseException | None) -> bool:
     if isinstance(error, sqlite3.OperationalError):  # a statement that is wrong is a plain SQLITE_ERROR
         return getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
     state = getattr(error, "sqlstate", None) or ""
-    return isinstance(error, asyncpg.InterfaceError) or state.startswith(TROUBLES)
+    return isinstance(error, LOST) or state.startswith(TROUBLES)
 
 
 def _words(error: BaseException | None) -> str:

@@ -8,12 +8,11 @@ from typing import get_args
 
 import asyncpg
 
-from moot.store.database import Database, Topic
+from moot.store.database import POSTGRES_ERRORS, Database, Topic
 
 TOPICS = get_args(Topic)
 ALIVE_SECONDS = 5.0
 AGAIN_SECONDS = 0.5
-LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +20,7 @@ log = logging.getLogger(__name__)
 async def listen(database: Database, missed: Callable[[], None]) -> None:
     """Pass on what is told until cancelled; call `missed` each time the connection had to be made anew."""
     while True:
-        with contextlib.suppress(*LOST):
+        with contextlib.suppress(OSError, *POSTGRES_ERRORS):
             await _until_lost(database, missed)
         log.warning("lost the connection that listens to Postgres; connecting again")
         await asyncio.sleep(AGAIN_SECONDS)
