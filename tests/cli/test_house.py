@@ -10,7 +10,7 @@ from moot.cli.house import House, opened
 from moot.cli.settings import Settings
 from moot.engine.hall import Opening, Started
 from moot.engine.seating import Wanted
-from moot.model.errors import BadSettings
+from moot.model.errors import BadSettings, UsageError
 from moot.providers.registry import Registry
 from moot.store.database import Database
 from moot.store.sealer import Sealer
@@ -116,4 +116,24 @@ async def test_a_file_is_held_by_one_house(data: Path) -> None:
         with pytest.raises(BadSettings, match="Another moot serve uses"):
             async with opened(settings, ENVIRONMENT):
                 pytest.fail("there are two")
+        await house.leave()
+
+
+async def test_a_fallback_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
+    settings = Settings(fallback={"scripted/echo": ("antropic/claude",)})
+    async with migrated("sqlite", tmp_path) as database:
+        with pytest.raises(UsageError, match=r"fallback of scripted/echo.*Did you mean anthropic"):
+            async with built(database, settings):
+                pytest.fail("it was built")
+
+
+@pytest.mark.parametrize(("environment", "warned"), [({}, True), (ENVIRONMENT, False)])
+async def test_on_a_database_of_many_the_secret_is_asked_for(
+    data: Path, caplog: pytest.LogCaptureFixture, environment: dict[str, str], warned: bool
+) -> None:
+    async with (
+        database_url("postgres", data) as url,
+        opened(Settings(database_url=url), environment) as house,
+    ):
+        assert ("MOOT_SECRET" in caplog.text) is warned
         await house.leave()

@@ -45,6 +45,7 @@ from moot.store.projects import Projects
 from moot.store.rates import Rates
 from moot.store.roll import Roll
 from moot.store.runs import Claim, Runs
+from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
 
 FENCED = 3  # the exit code of a worker that was taken over
@@ -88,6 +89,9 @@ class House:
             self.roll, self.worker, settings.lease, self.durable.take_over, self._taken_over
         )
         self.seating = Seating(registry, self.personas)
+        for name, others in settings.fallback.items():
+            for model in (name, *others):
+                self.seating.check(model, f"fallback of {name} in the settings")
         self.limits = RateLimits(
             Rates(database),
             calls_a_minute=settings.rates.calls_a_minute,
@@ -186,6 +190,10 @@ async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIte
         database = await stack.enter_async_context(Database(settings.database))
         if not database.is_postgres:
             stack.enter_context(_alone(database.path))
+        elif SECRET not in environment:
+            log.warning(
+                "without %s the keys are sealed with a file of this machine, which others lack", SECRET
+            )
         await migrate(database)
         await sealer.check(database)
         registry = await stack.enter_async_context(

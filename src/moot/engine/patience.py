@@ -20,6 +20,6 @@ async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
         try:
             return await ask()
         except StoreUnavailable as error:
-            log.warning("a run waits for the database", extra={"reason": str(error), "seconds": wait})
+            log.warning("waiting for the database", extra={"reason": str(error), "seconds": wait})
             await asyncio.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)

@@ -30,7 +30,10 @@ CONNECTIONS = 12
 # that only reads, logging in, deadlocks, resources, locks, a shutdown, the system.
 TROUBLES = ("08", "25006", "28", "3D", "40", "53", "55P03", "57", "58")
 
-LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError)  # what its driver says of a connection that broke
+LOST = (
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)  # what its driver says of a connection that broke
 POSTGRES_ERRORS = (asyncpg.PostgresError, *LOST)
 
 BUSY = "The database is busy; try again in a moment."
