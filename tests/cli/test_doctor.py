@@ -95,3 +95,11 @@ async def test_what_does_not_work_is_told_with_its_cause(moot: Moot, lab: LabSer
     assert found["openai"][0] == "·"
     assert "OPENAI_API_KEY belongs to api.openai.com" in found["openai"][1]
     assert KEY not in done.stdout + done.stderr
+
+
+def test_a_fallback_that_nobody_offers_is_found(moot: Moot) -> None:
+    moot.write("moot.toml", '[fallback]\n"scripted/echo" = ["scripted/stedy"]\n')
+    done = moot("doctor")
+    assert done.returncode == 1
+    assert "✗ [fallback]" in done.stdout
+    assert "stedy" in done.stdout

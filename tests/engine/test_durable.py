@@ -95,14 +95,14 @@ async def test_what_nobody_has_is_adopted(works: Works) -> None:
         await connection.execute(text("DELETE FROM message WHERE run = :run AND role = 'assistant'"), this)
         await connection.execute(text("DELETE FROM dbos.operation_outputs WHERE workflow_uuid = :run"), this)
         await connection.execute(text(GONE), this)
-    looking = asyncio.create_task(works.runs.look_for_ever(0.05, works.runs.take_over))
+    looking = asyncio.create_task(works.runs.look_for_strangers(0.05, works.runs.take_over))
     assert await works.over(run) == "completed"
     looking.cancel()
 
 
 async def test_a_run_of_ours_that_was_stored_and_never_started_is_found(works: Works) -> None:
     run = await works.new()
-    looking = asyncio.create_task(works.runs.look_for_ever(0.05, works.runs.take_over))
+    looking = asyncio.create_task(works.runs.look_for_ever(0.05))
     assert await works.over(run) == "completed"
     looking.cancel()
 

@@ -46,6 +46,8 @@ class Shelf(Events):
 
     async def newest(self, runs: Sequence[str]) -> dict[str, int]:
         self.looks += 1
+        if self.away:
+            raise StoreUnavailable("away")
         return {RUN: len(self.bodies)} if RUN in runs else {}
 
     def told(self, signal: str) -> Iterator[tuple[str, int]]:
@@ -319,6 +321,17 @@ async def test_a_reader_with_nothing_to_read_says_now_and_then_that_it_is_there(
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.01)
         assert not waiting.done()
+        await feeds.look()
+        assert await waiting == []
+
+
+async def test_it_says_so_while_the_database_is_away_too() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    async with aclosing(feeds.follow(RUN, 0)) as stream:
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.01)
+        shelf.away = True
         await feeds.look()
         assert await waiting == []
 

@@ -12,7 +12,7 @@ from moot.model.discussions import Run
 from moot.model.errors import Leaving, StoreUnavailable
 from moot.model.plans import Plan
 from moot.store.database import Database
-from moot.store.roll import Roll
+from moot.store.roll import Roll, hold_worker
 from moot.store.runs import Runs, add_run
 from moot.store.schema import worker
 from tests.databases import migrated
@@ -284,10 +284,9 @@ async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(database
     new = Run(id="run_1", discussion=table.id, message=None, mode="single", status="waiting", created_at=0.0)
     async with database.write() as connection:
         await add_run(connection, ANNA, new, plan, "silent")
-        reaping = asyncio.create_task(rounds(LOOKS + 1, one))
-        done, _ = await asyncio.wait({reaping}, timeout=0.5)
-        assert not done
-    await reaping
+        await rounds(LONG, one)
+        assert one.took == []
+    await rounds(1, one)
     assert found == ["run_1"]
     assert one.took == ["silent"]
 
@@ -327,3 +326,16 @@ async def test_beats_go_on_while_somebody_is_taken_over(database: Away) -> None:
         await done.wait()
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
+
+
+async def test_beats_go_on_while_the_line_of_a_dead_worker_is_held(database: Away) -> None:
+    one, _ = await join(database, "one", "silent")
+    async with Database(database.url, connections=1) as apart:
+        one.workers._roll = Roll(apart)
+        async with database.write() as connection:
+            await hold_worker(connection, "silent")
+            await rounds(LONG, one)
+            assert (await Roll(database).signs())["one"].beats == LONG
+            assert one.took == []
+        await rounds(1, one)
+    assert one.took == ["silent"]

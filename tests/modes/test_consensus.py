@@ -32,10 +32,13 @@ async def test_one_who_fails_is_passed_over_and_asked_again_in_the_next_round() 
     ]
 
 
-async def test_there_are_as_many_rounds_as_were_planned_for_those_who_are_spoken_to() -> None:
-    table = FakeTable(plan("consensus", 3, rounds=3, to=("beta",)))
+@pytest.mark.parametrize(("to", "rounds"), [(("alpha", "beta"), 3), (("beta",), 1)])
+async def test_those_who_are_spoken_to_have_as_many_rounds_and_one_alone_a_single_one(
+    to: tuple[str, ...], rounds: int
+) -> None:
+    table = FakeTable(plan("consensus", 3, rounds=3, to=to))
     await consensus(table)
-    turns = [f"round/{round_}/beta sees everything" for round_ in range(3)]
+    turns = [f"round/{round_}/{who} sees everything" for round_ in range(rounds) for who in to]
     assert [line for line in table.told if "sees" in line] == turns
 
 

@@ -2,13 +2,16 @@ import asyncio
 import signal
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
 
+import asyncpg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text, update
 
-from moot.model.errors import BadSettings
+from moot.model.errors import BadSettings, StoreUnavailable
 from moot.store.database import Database
 from moot.store.migration import HEAD, migrate
 from moot.store.schema import metadata, run
@@ -117,3 +120,27 @@ async def test_the_folder_of_a_file_is_made_for_its_owner_alone(tmp_path: Path) 
     async with Database(f"sqlite:///{path}") as database:
         await migrate(database)
     assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_user_who_may_not_make_tables_is_told_what_to_do(tmp_path: Path) -> None:
+    async with database_url("postgres", tmp_path) as url:
+        owner = await asyncpg.connect(url)
+        role = f"guest_{uuid4().hex}"
+        await owner.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            parts = urlsplit(url)
+            guest = parts._replace(netloc=f"{role}:@{parts.netloc.rpartition('@')[2]}").geturl()
+            async with Database(guest) as database:
+                with pytest.raises(BadSettings, match="let it own the database"):
+                    await migrate(database)
+        finally:
+            await owner.execute(f"DROP ROLE {role}")
+            await owner.close()
+
+
+async def test_a_database_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    async with database_url("postgres", tmp_path) as url:
+        elsewhere = urlsplit(url)._replace(path="/nowhere").geturl()
+        async with Database(elsewhere) as database:
+            with pytest.raises(StoreUnavailable, match="create it first"):
+                await migrate(database)

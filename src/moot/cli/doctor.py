@@ -3,6 +3,8 @@
 import asyncio
 import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -29,8 +31,10 @@ def run(config: Path | None) -> int:
 
 
 async def _run(config: Path | None) -> int:
-    async with Registry(settings.load(config, os.environ).providers, os.environ) as registry:
+    chosen = settings.load(config, os.environ)
+    async with Registry(chosen.providers, os.environ) as registry:
         findings = await asyncio.gather(*(examine(registry, name) for name in registry))
+        findings += _unknown_fallbacks(registry, chosen.fallback)
     for finding in findings:
         sys.stdout.write(f"{MARKS[finding.state]} {finding.provider:<11} {safe(finding.words)}\n")
     sys.stdout.write(f"\n{_advice(findings, registry.embedded_model())}\n")
@@ -52,6 +56,16 @@ async def examine(registry: Registry, name: str) -> Finding:
             return Finding(name, "idle", f"Not running at {registry.base_url(name)}.")
         return Finding(name, "broken", str(error))
     return Finding(name, "works", _works(registry, name, found))
+
+
+def _unknown_fallbacks(registry: Registry, fallback: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    for model in dict.fromkeys(chain.from_iterable((name, *others) for name, others in fallback.items())):
+        try:
+            registry.resolve(model)
+        except (MissingKey, Unavailable):
+            pass
+        except UsageError as error:
+            yield Finding("[fallback]", "broken", str(error))
 
 
 def _works(registry: Registry, name: str, models: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -48,6 +49,7 @@ from moot.store.runs import Claim, Runs
 from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
 
+SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
 FENCED = 3  # the exit code of a worker that was taken over
 log = logging.getLogger(__name__)
 
@@ -126,14 +128,14 @@ class House:
             self.readers.end_stuck_ones(),
             self.revocations.run(),
         ]
-        seeking = [
-            self.durable.launch(),
-            self.durable.look_for_ever(self._lease, self.roll.note_as_left),
-        ]
+        seeking = [self._launch(), self.durable.look_for_ever(self._lease)]
         if self.database.is_postgres:
             await self.workers.join()
             loops += [listen(self.database, self._missed)]
-            seeking += [self.workers.beat_for_ever()]
+            seeking += [
+                self.workers.beat_for_ever(),
+                self.durable.look_for_strangers(self._lease, self.roll.note_as_left),
+            ]
         self._seeking = [asyncio.create_task(loop) for loop in seeking]
         tasks = [*(asyncio.create_task(loop) for loop in loops), *self._seeking]
         for task in tasks:
@@ -143,6 +145,16 @@ class House:
                 yield
             finally:
                 await _cancelled(tasks)
+
+    async def _launch(self) -> None:
+        """Begin to execute runs. Then everything is loaded, and stays: the collector need not look at it again.
+
+        Nor so often at what streams leave behind, which was a tenth of the work.
+        """
+        await self.durable.launch()
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*SELDOM)
 
     async def leave(self) -> None:
         """Write down what was said, and let others have what did not end.

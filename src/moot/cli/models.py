@@ -33,7 +33,7 @@ async def _run(provider: str, config: Path | None) -> int:
 
 
 async def _models(registry: Registry, name: str, *, wanted: bool) -> list[str]:
-    """List a provider's models; one that was not asked for by name, needs no key and is silent is left out."""
+    """List a provider's models; one that was not asked for by name, has no key and is silent is left out."""
     try:
         return sorted(await registry.models(name, SECONDS))
     except MootError as error:

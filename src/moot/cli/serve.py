@@ -1,13 +1,11 @@
 """`moot serve`: listens at once, loads the rest, and when told to end lets runs finish before it goes."""
 
 import asyncio
-import gc
 import logging
 import os
 import socket
 import sys
 from importlib import import_module
-from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -18,6 +16,7 @@ from msgspec import Struct
 from moot.cli import logs, loop, settings
 from moot.cli.gate import Gate
 from moot.model.errors import StoreUnavailable, UsageError
+from moot.model.hosts import is_loopback
 
 if TYPE_CHECKING:
     from moot.cli.house import House
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 DRAIN_SECONDS = 10.0
 LEAVE_SECONDS = 5.0
 LOOK_SECONDS = 0.05
-SELDOM = (10_000, 10, 10)  # of Python's (700, 10, 10)
 BACKLOG = 2048
 
 log = logging.getLogger(__name__)
@@ -69,8 +67,7 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
     try:
         building = await asyncio.to_thread(import_module, "moot.cli.house")
         async with building.opened(chosen, os.environ) as house:
-            gate.open(await house.app(chosen, loopback=_is_loopback(options.host)))
-            _spare_the_collector()
+            gate.open(await house.app(chosen, loopback=is_loopback(options.host)))
             sys.stderr.write(f"moot: listening on {_url(listening)}; Ctrl-C stops.\n")
             await _until_told(server, serving)
             await _drain(house, server)
@@ -83,12 +80,6 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
     return 0
 
 
-def _spare_the_collector() -> None:
-    """Leave out what is loaded, which stays, and look less often at what streams leave: it was a tenth of the work."""
-    gc.freeze()
-    gc.set_threshold(*SELDOM)
-
-
 def _listening(options: Options) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
@@ -97,13 +88,6 @@ def _listening(options: Options) -> socket.socket:
         raise UsageError(
             f"Cannot listen on {options.host}, port {options.port}: {error.strerror}. Choose another with --port."
         ) from error
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _url(listening: socket.socket) -> str:

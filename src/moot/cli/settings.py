@@ -14,7 +14,14 @@ from moot.providers.catalogue import ProviderConfig
 from moot.streams.turn import Limits
 
 FILE = "moot.toml"
-VARIABLES = ("model", "database_url", "auth", "lease", "embedding", "metrics_token")  # as MOOT_…
+VARIABLES = {  # as MOOT_…, and what they must be
+    "model": "a model",
+    "database_url": "an address",
+    "auth": "`local` or `accounts`",
+    "lease": "a number of seconds from 1 to 600",
+    "embedding": "a model",
+    "metrics_token": "at least 16 characters long",
+}
 PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
 
 
@@ -92,8 +99,7 @@ def _check_variable(name: str, value: str) -> None:
     try:
         msgspec.convert({name: value}, Settings, strict=False)
     except msgspec.ValidationError as error:
-        wanted = str(error).partition(" - at ")[0]
-        raise BadSettings(f"MOOT_{name.upper()} is not right: {wanted}.") from error
+        raise BadSettings(f"MOOT_{name.upper()} must be {VARIABLES[name]}.") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -55,27 +55,32 @@ class DurableRuns:
         await (await asyncio.shield(self._books)).recover(worker)
         await self._take_up(worker)
 
-    async def look_for_ever(self, seconds: float, note_as_left: Callable[[str], Awaitable[None]]) -> None:
-        """Look now and then for runs that nobody executes.
+    async def look_for_ever(self, seconds: float) -> None:
+        """Look now and then for runs of ours that nobody started: we may have been told that they were not stored."""
+        while True:
+            await asyncio.sleep(seconds)
+            await self._take_up(self._worker)
 
-        One of ours may have been stored while we were told that it was not. And a worker that was taken over may,
-        before it finds out, take a run up again that others were to have.
+    async def look_for_strangers(
+        self, seconds: float, note_as_left: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """Look now and then for runs of workers that nobody knows, and let them be taken over.
+
+        A worker that was taken over may, before it finds out, take a run up again that others were to have.
         """
         await asyncio.shield(self._books)
         while True:
             await asyncio.sleep(seconds)
             try:
-                await self._take_up(self._worker)
-                if self._database.is_postgres:
-                    for worker in await books.strangers(self._database):
-                        await note_as_left(worker)
+                for worker in await books.strangers(self._database):
+                    await note_as_left(worker)
             except StoreUnavailable as error:
                 log.warning("the database is away; nobody is looked for", extra={"reason": str(error)})
 
     async def _take_up(self, worker: str) -> None:
         """Start what a worker had taken in, but had not even begun; what it had begun is not started twice.
 
-        When this returns, all of it is in our name: nobody needs to remember that worker any more.
+        When this returns, DBOS has all of it in our name: nobody needs to remember that worker any more.
         """
         for run in await patiently(lambda: self._runs.left_by(worker)):
             if run not in self.live:

@@ -137,13 +137,14 @@ class Feeds:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._doubt.wait()
             self._doubt.clear()
-            with contextlib.suppress(StoreUnavailable):
-                await self.look()
+            await self.look()
 
     async def look(self) -> None:
         """Ask for what may have come from elsewhere; what is fed from here needs no asking. Let all readers wake."""
         silent = [run for run, feed in self._feeds.items() if not feed.fed]
-        newest = await self._events.newest(silent) if silent else {}
+        newest: dict[str, int] = {}
+        with contextlib.suppress(StoreUnavailable):  # the next look will tell
+            newest = await self._events.newest(silent) if silent else {}
         for run, feed in self._feeds.items():
             feed.fed = False
             feed.hear_of(newest.get(run, 0))

@@ -15,7 +15,7 @@ from moot.engine.speaker import Speaker
 from moot.engine.structured import structured
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
-from moot.model.errors import Conflict, MootError, NotFound, UsageError
+from moot.model.errors import Conflict, MootError, NotFound, StoreUnavailable, UsageError
 from moot.model.ids import new_id
 from moot.model.knowledge import Consolidation, Export, Findings, FoundInsight, Insight
 from moot.model.requests import ModelRequest, user
@@ -117,7 +117,9 @@ class Knowledge:
         try:
             yield
         except BaseException as error:
-            with suppress(NotFound):  # the project went meanwhile, and took it along
+            with suppress(
+                NotFound, StoreUnavailable
+            ):  # the project is gone, and it too; or it will look left
                 await self._consolidations.fail(tenant, started, _why(error))
             raise
 

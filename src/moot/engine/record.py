@@ -29,9 +29,7 @@ class Record:
         self._journal = journal
         self._claim = claim
         self._opened = {(event.stage, event.round) for event in told if isinstance(event, StageStarted)}
-        self._left = remains.unfinished(
-            told
-        )  # turns that a crash cut off, of which readers have seen something
+        self._left = remains.unfinished(told)  # cut off by a crash, and readers have seen something of it
         self._log = log
         self._begun: set[Seat] = set()  # turns of this execution that have not ended
 

@@ -5,7 +5,8 @@ from moot.modes.table import Table
 
 
 async def consensus(table: Table) -> None:
-    for round_ in range(table.plan.rounds):
+    rounds = table.plan.rounds if len(table.plan.speaking) > 1 else 1  # alone, there is nobody to agree with
+    for round_ in range(rounds):
         await table.open_stage("round", round_)
         for participant in table.plan.speaking:
             await table.speak(participant, "round", round=round_, view=everything)

@@ -23,7 +23,7 @@ Connection = ASGIConnection[Any, Any, Any, Any]
 class Authentication(ASGIMiddleware):
     """With a `local` caller every request is theirs; else an API token or a session's cookie must come along.
 
-    Whoever is refused is counted by address, as callers are by account.
+    Whoever is refused is counted by address, and apart from those who log in from there.
     """
 
     exclude_opt_key = "open_to_all"
@@ -38,7 +38,7 @@ class Authentication(ASGIMiddleware):
         try:
             scope["user"] = self._local or await self._caller(connection)
         except Refused:
-            self._limits.call(address(connection))
+            self._limits.call(f"refused/{address(connection)}")
             raise
         await next_app(scope, receive, send)
 

@@ -13,6 +13,7 @@ from moot.model.errors import ProviderError, UsageError
 from moot.providers.keys import Key
 from moot.providers.registry import Registry
 from moot.server.key_routes import KeyStatus, key_status, own_key
+from moot.server.limits import model_calls
 from moot.store.keys import ProviderKeys
 
 SECONDS = 5.0
@@ -31,7 +32,7 @@ class ModelRoutes(Controller):
     path = "/api"
     tags = ("providers",)
 
-    @get("/models", summary="List the models of all providers, or of one")
+    @get("/models", guards=[model_calls], summary="List the models of all providers, or of one")
     async def models(
         self,
         caller: Given[Caller],
@@ -45,15 +46,17 @@ class ModelRoutes(Controller):
         names = [provider] if provider is not None else list(registry)
         stored = await provider_keys.of(caller.tenant)
         keys = {name: key_status(registry, name, own_key(registry, name, stored)) for name in names}
-        asking = (_asked(registry, provider_keys, caller.tenant, name, key) for name, key in keys.items())
+        secrets = {
+            name: await provider_keys.secret(caller.tenant, name, registry.origin(name))
+            for name, key in keys.items()
+            if key == "own"
+        }
+        asking = (_asked(registry, name, key, secrets.get(name)) for name, key in keys.items())
         return await asyncio.gather(*asking)
 
 
-async def _asked(
-    registry: Registry, stored: ProviderKeys, tenant: str, name: str, key: KeyStatus
-) -> ProviderModels:
+async def _asked(registry: Registry, name: str, key: KeyStatus, secret: str | None) -> ProviderModels:
     try:
-        secret = await stored.secret(tenant, name, registry.origin(name)) if key == "own" else None
         own = Key(f"the key you stored for {name}", secret) if secret else None
         found = await registry.models(name, SECONDS, own)
     except (UsageError, ProviderError) as error:

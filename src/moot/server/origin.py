@@ -1,13 +1,13 @@
 """Keeping other sites out: a page elsewhere must not post here, read streams, or reach us under a name of its own."""
 
 from collections.abc import Mapping
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
+from moot.model.hosts import is_loopback
 from moot.server.problems import Problem
 
 ELSEWHERE = frozenset({"cross-site", "same-site"})
@@ -40,21 +40,13 @@ class OwnSite:
         return None
 
     def _is_ours(self, name: str) -> bool:
-        return name in self._hosts or _is_loopback(name)
+        return name in self._hosts or is_loopback(name)
 
     def _comes_from_elsewhere(self, method: str, host: str, headers: Mapping[str, str]) -> bool:
         if headers.get("sec-fetch-site") in ELSEWHERE and not _is_visit(method, headers):
             return True
         origin = headers.get("origin", "").lower()
         return bool(origin) and origin.partition("://")[2] != host and _name(origin) not in self._hosts
-
-
-def _is_loopback(host: str) -> bool:
-    """Tell whether an address, or a name, means this machine itself."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _is_visit(method: str, headers: Mapping[str, str]) -> bool:

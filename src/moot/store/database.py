@@ -30,10 +30,8 @@ CONNECTIONS = 12
 # that only reads, logging in, deadlocks, resources, locks, a shutdown, the system.
 TROUBLES = ("08", "25006", "28", "3D", "40", "53", "55P03", "57", "58")
 
-LOST = (
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-)  # what its driver says of a connection that broke
+# What the driver of Postgres says of a connection that broke.
+LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError)
 POSTGRES_ERRORS = (asyncpg.PostgresError, *LOST)
 
 BUSY = "The database is busy; try again in a moment."
@@ -45,7 +43,7 @@ T = TypeVar("T")
 
 class Database:
     def __init__(self, url: str, connections: int = CONNECTIONS) -> None:
-        """On Postgres, `connections` is how many are used at once."""
+        """On Postgres, `connections` is the size of the pool; the log has one of its own beside it."""
         self.url = url
         self.is_postgres = url.startswith(("postgresql://", "postgres://"))
         if self.is_postgres:
@@ -60,9 +58,10 @@ class Database:
             )
         self.name = uuid4().hex[:12]  # of this process, in what it tells others
         self._one_writer = asyncio.Lock()
-        self._log: sqlite3.Connection | None = None
-        self._own: asyncpg.Connection[Any] | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="moot-log")
+        self._log_turn = asyncio.Lock()
+        self._log_postgres: asyncpg.Connection[Any] | None = None
+        self._log_sqlite: sqlite3.Connection | None = None
+        self._log_thread = ThreadPoolExecutor(1, thread_name_prefix="moot-log")
         self._handlers: defaultdict[str, list[Handler]] = defaultdict(list)
 
     @contextlib.asynccontextmanager
@@ -102,26 +101,26 @@ class Database:
     async def own_connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
         """Give the connection to Postgres that is kept apart for the log, with nothing around it."""
         with mapped_errors():
-            async with self._one_writer:
-                if self._own is None or self._own.is_closed():
-                    self._own = await connected(self.url)
+            async with self._log_turn:
+                if self._log_postgres is None or self._log_postgres.is_closed():
+                    self._log_postgres = await connected(self.url)
                 try:
-                    yield self._own
+                    yield self._log_postgres
                 except BaseException:
-                    self._own.terminate()  # in whatever state it is: whoever comes next gets a new one
+                    self._log_postgres.terminate()  # in whatever state it is: whoever comes next gets a new one
                     raise
 
     async def in_own_thread(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do all of some work on SQLite in one visit to the thread, and the connection, that are kept for the log."""
         with mapped_errors():
             async with self._turn():
-                return await asyncio.get_running_loop().run_in_executor(self._thread, self._visit, work)
+                return await asyncio.get_running_loop().run_in_executor(self._log_thread, self._visit, work)
 
     def _visit(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._log is None:
-            self._log = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
-            _prepare(self._log)
-        return work(self._log)
+        if self._log_sqlite is None:
+            self._log_sqlite = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
+            _prepare(self._log_sqlite)
+        return work(self._log_sqlite)
 
     async def ping(self) -> None:
         async with self.read() as connection:
@@ -151,11 +150,11 @@ class Database:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._own is not None:
-            self._own.terminate()
-        if self._log is not None:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._log.close)
-        self._thread.shutdown(wait=False)
+        if self._log_postgres is not None:
+            self._log_postgres.terminate()
+        if self._log_sqlite is not None:
+            await asyncio.get_running_loop().run_in_executor(self._log_thread, self._log_sqlite.close)
+        self._log_thread.shutdown(wait=False)
         await self._writer.dispose()
         await self._reader.dispose()
 
@@ -197,7 +196,15 @@ def _words(error: BaseException | None) -> str:
         return BUSY
     if "full" in reason or "No space" in reason:
         return "The disk that holds the database is full: make room, then try again."
-    kind = type(getattr(error, "__cause__", None) or error).__name__
+    cause = getattr(error, "__cause__", None) or error
+    state = getattr(cause, "sqlstate", None) or ""
+    if state.startswith("3D"):
+        return (
+            "There is no database of the name in MOOT_DATABASE_URL: create it first, such as with createdb."
+        )
+    if state.startswith("28"):
+        return "Postgres refuses the user or the password in MOOT_DATABASE_URL."
+    kind = type(cause).__name__
     return f"The database cannot be reached ({kind}); try again in a moment."
 
 

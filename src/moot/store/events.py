@@ -79,17 +79,15 @@ class Events:
         return Standing(row.status in LIVE, row.newest)
 
     async def write(self, entries: Sequence[Entry]) -> Written:
-        numbers: dict[str, int] = {}
         if any(entry.messages or entry.ending for entry in entries):
-            owned = await self._write_more(entries, numbers)
+            owned, numbers = await self._write_more(entries)
         else:
-            owned = await add(self._database, entries)
-        return Written(
-            frozenset(entry.claim.run for entry in entries if entry.claim.run not in owned), numbers
-        )
+            owned, numbers = await add(self._database, entries), {}
+        return Written(frozenset(entry.claim.run for entry in entries) - owned, numbers)
 
-    async def _write_more(self, entries: Sequence[Entry], numbers: dict[str, int]) -> set[str]:
+    async def _write_more(self, entries: Sequence[Entry]) -> tuple[set[str], dict[str, int]]:
         """Write finished turns and ends together with their events."""
+        numbers: dict[str, int] = {}
         async with self._database.write() as connection:
             if ending := [entry.claim.discussion for entry in entries if entry.ending is not None]:
                 await hold(connection, ending)
@@ -100,12 +98,12 @@ class Events:
                         numbers[new.id] = await self._keep(connection, entry, new)
                     if entry.ending is not None:
                         await self._end(connection, entry, entry.ending)
-        return owned
+        return owned, numbers
 
     async def _keep(self, connection: AsyncConnection, entry: Entry, new: Message) -> int:
         """Insert a finished turn unless it is there, and return its number."""
-        add = self._database.insert(message).on_conflict_do_nothing()
-        await connection.execute(add, message_values(entry.claim.tenant, new, entry.claim.place))
+        unless_there = self._database.insert(message).on_conflict_do_nothing()
+        await connection.execute(unless_there, message_values(entry.claim.tenant, new, entry.claim.place))
         name = {f"of_{column.name}": getattr(new, column.name) for column in TURN}
         return int((await connection.execute(KEPT, name)).scalar_one())
 

@@ -1,14 +1,18 @@
 """Bringing the schema up to date: by itself at the start, whole or not at all, one process at a time."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
 
 from moot.model.errors import BadSettings
 from moot.store.database import Database
 
 HEAD = "0002"
+NO_RIGHT = "42501"
 LOCK = 6020108  # any number, the same for all who migrate one database
 
 
@@ -16,11 +20,24 @@ async def migrate(database: Database) -> None:
     """Run what is missing. A transaction holds all of it, and a lock lets others wait for it."""
     if not database.is_postgres:
         database.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    async with database.write() as connection:
-        if database.is_postgres:
-            await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-        if await connection.run_sync(_version) != HEAD:
-            await connection.run_sync(_upgrade)
+    with _rights_asked_for():
+        async with database.write() as connection:
+            if database.is_postgres:
+                await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            if await connection.run_sync(_version) != HEAD:
+                await connection.run_sync(_upgrade)
+
+
+@contextmanager
+def _rights_asked_for() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != NO_RIGHT:
+            raise
+        raise BadSettings(
+            "The user in MOOT_DATABASE_URL may not make tables in that database: let it own the database."
+        ) from error
 
 
 def _version(connection: Connection) -> str | None:

@@ -53,9 +53,9 @@ class Roll:
             return {row.id: Sign(row.beats, row.reaper) for row in await connection.execute(query)}
 
     async def claim(self, id: str, sign: Sign, reaper: str) -> bool:
-        """Become the reaper of a worker, unless it gave a sign of life or somebody else was first."""
+        """Become the reaper of a worker, unless it gave a sign of life, somebody else was first, or its line is held."""
         same = (worker.c.beats == sign.beats, worker.c.reaper.is_not_distinct_from(sign.reaper))
-        alone = select(worker.c.id).where(worker.c.id == id, *same).with_for_update()
+        alone = select(worker.c.id).where(worker.c.id == id, *same).with_for_update(skip_locked=True)
         async with self._database.write() as connection:
             if (await connection.execute(alone)).first() is None:
                 return False
