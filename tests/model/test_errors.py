@@ -1,7 +1,9 @@
 import re
 
+import pytest
+
 from moot.model import errors
-from moot.model.errors import MootError, ProviderError, UsageError
+from moot.model.errors import MootError, NotFound, ProviderError, UsageError, wanted_by
 from moot.model.faults import fault
 
 BRANCH = re.compile(r"^([│├└─\s]*)([A-Z]\w+)(?:\s|$)")
@@ -45,3 +47,8 @@ def test_a_provider_error_carries_its_fault_and_speaks_its_words() -> None:
 
 def test_a_provider_that_failed_is_no_mistake_of_the_user() -> None:
     assert not issubclass(ProviderError, UsageError)
+
+
+def test_what_is_not_found_says_which_field_asks_for_it() -> None:
+    with pytest.raises(NotFound, match=r"^persona: There is no persona 'x'\.$"), wanted_by("persona"):
+        raise NotFound("There is no persona 'x'.")

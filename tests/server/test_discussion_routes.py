@@ -79,6 +79,7 @@ async def test_all_that_can_be_said_about_a_discussion_is_kept(table: Talking) -
 async def test_what_is_refused_leaves_nothing_behind(table: Talking, wrong: dict[str, Any]) -> None:
     refused = await table.call("POST", "/api/discussions", NEW | wrong, **{"Idempotency-Key": "once"})
     assert refused.status_code in {400, 404}
+    assert refused.json()["errors"][0]["field"].startswith(next(iter(wrong)))
     assert await counted(table) == (0, 0, 0, 0)
     assert table.started == []
     opened = await table.call("POST", "/api/discussions", NEW, **{"Idempotency-Key": "once"})
@@ -119,6 +120,7 @@ async def test_a_change_that_is_refused_changes_nothing(table: Talking) -> None:
     ):
         refused = await table.call("PATCH", path, {"title": "New", "rounds": 5} | wrong)
         assert refused.status_code in {400, 404}
+        assert refused.json()["errors"][0]["field"].startswith(next(iter(wrong)))
     assert (await table.ok("GET", path))["discussion"] == before
 
 

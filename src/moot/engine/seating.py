@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from moot.model.errors import MissingKey, Unavailable, UsageError
+from moot.model.errors import MissingKey, Unavailable, UsageError, wanted_by
 from moot.model.participants import Participant, default_names, participant_id
 from moot.model.requests import Effort
 from moot.model.texts import ModelName, Name
@@ -40,7 +40,8 @@ class Seating:
         for place, want in enumerate(wanted):
             one = Wanted(model=want) if isinstance(want, str) else want
             self.check(one.model, f"participants[{place}].model")
-            name = await self._name(tenant, one, seats.keys())
+            with wanted_by(f"participants[{place}].persona"):
+                name = await self._name(tenant, one, seats.keys())
             if participant_id(name) in seats:
                 raise UsageError(f"participants[{place}].name: {name!r} is taken: choose another name.")
             seats[participant_id(name)] = _seated(one, name)

@@ -15,6 +15,9 @@ MootError
 └── ProviderError    a provider failed; carries a Fault and becomes a `Failed` chunk at the seam
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from moot.model.faults import Fault
 
 
@@ -44,6 +47,15 @@ class Unavailable(UsageError):
 
 class NotFound(UsageError):
     pass
+
+
+@contextmanager
+def wanted_by(field: str) -> Iterator[None]:
+    """Let what is not found say which field of a body asks for it."""
+    try:
+        yield
+    except NotFound as error:
+        raise NotFound(f"{field}: {error}") from error
 
 
 class Conflict(UsageError):

@@ -16,7 +16,7 @@ from moot.engine.hall import Hall, Opening, Saying, Started
 from moot.engine.seating import Seating
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
-from moot.model.errors import NotFound, UsageError
+from moot.model.errors import NotFound, UsageError, wanted_by
 from moot.model.requests import ModelRequest
 from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessage, said
 from moot.server.limits import model_calls
@@ -226,9 +226,11 @@ async def _check(
 ) -> None:
     """Refuse what is not there, or is somebody else's."""
     if persona is not None:
-        await personas.get(caller.tenant, persona)
+        with wanted_by("persona"):
+            await personas.get(caller.tenant, persona)
     if project is not None:
-        await projects.get(caller.tenant, project)
+        with wanted_by("project"):
+            await projects.get(caller.tenant, project)
     if language is not None and not is_known(language):
         raise UsageError(
             f"language: {language!r} is no language code that is known here: use one such as en or de."

@@ -82,7 +82,7 @@ def moot_error(_: Request[Any, Any, Any], error: MootError) -> Response[bytes]:
         headers["Retry-After"] = str(max(1, round(error.retry_after + 0.5)))
     if status == 503:
         headers["Retry-After"] = str(RETRY_SECONDS)
-    named = FIELD.match(str(error)) if status == 400 else None
+    named = FIELD.match(str(error)) if status in {400, 404} else None
     return answer(
         Problem(title, status, str(error), (FieldError(*named.groups()),) if named else ()), headers
     )
