@@ -105,10 +105,10 @@ async def test_a_question_is_sent_as_it_was_put() -> None:
 async def test_in_later_rounds_the_material_is_still_with_the_question() -> None:
     provider = Recorded({})
     asked = question("What is it?", "one\ntwo")
-    await play("echo", mode="consensus", asked=asked, provider=provider)
-    first, second = provider.asked
+    await play("echo", "echo", mode="consensus", asked=asked, provider=provider)
+    first, _, again, _ = provider.asked
     assert first.messages == (asked,)
-    assert second.messages[:2] == (asked, assistant(_words(asked)))
+    assert again.messages[:2] == (asked, assistant(_words(asked)))
 
 
 def _words(asked: Message) -> str:
