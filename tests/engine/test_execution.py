@@ -13,13 +13,11 @@ from moot.model.events import (
     TextDelta,
     TurnEnded,
 )
-from moot.store.discussions import Discussions
 from moot.store.runs import Runs
 from moot.store.schema import run as runs_table
 from tests.engine.works import Works
-from tests.store.hearing import eventually
 from tests.store.people import ANNA
-from tests.store.running import answer, claim, start
+from tests.store.running import answer, claim
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -73,9 +71,7 @@ async def test_a_run_that_is_told_of_a_stop_ends_with_what_was_said(works: Works
     run = await works.new("scripted/forever")
     works.runs.start(run.id)
     await works.until(run, TextDelta)
-    await Runs(works.database).wish_stop(ANNA, run.id)
-    works.runs.told(run.id)  # on Postgres nobody listens here
-    assert await works.over(run) == "stopped"
+    assert await works.stop(run) == "stopped"
     ((status, words),) = await works.answers(run)
     assert status == "stopped"
     assert words.startswith("On and")
@@ -135,37 +131,17 @@ async def test_while_the_database_is_away_a_run_waits(works: Works) -> None:
 
 
 async def test_a_new_run_waits_for_the_one_that_it_interrupts(works: Works) -> None:
-    old = await works.new("scripted/forever")
-    works.runs.start(old.id)
-    await works.until(old, RunStarted)
-    discussion = await Discussions(works.database).get(ANNA, old.discussion)
-    new = await start(works.database, discussion, words="And?")
-    works.runs.start(new.id)
-    await eventually(lambda: len(works.runs.live) == 2)
+    old, new = await works.two_in_a_row()
     assert await works.events(new) == []
-    await Runs(works.database).wish_stop(ANNA, old.id)
-    works.runs.told(old.id)
-    assert await works.over(old) == "stopped"
+    assert await works.stop(old) == "stopped"
     await works.until(new, RunStarted)
-    await Runs(works.database).wish_stop(ANNA, new.id)
-    works.runs.told(new.id)
-    assert await works.over(new) == "stopped"
+    assert await works.stop(new) == "stopped"
 
 
 async def test_a_run_that_waits_for_another_hears_that_it_is_to_stop(works: Works) -> None:
-    old = await works.new("scripted/forever")
-    works.runs.start(old.id)
-    await works.until(old, RunStarted)
-    discussion = await Discussions(works.database).get(ANNA, old.discussion)
-    new = await start(works.database, discussion, words="And?")
-    works.runs.start(new.id)
-    await eventually(lambda: len(works.runs.live) == 2)
-    await Runs(works.database).wish_stop(ANNA, new.id)
-    works.runs.told(new.id)
-    assert await works.over(new) == "stopped"
-    await Runs(works.database).wish_stop(ANNA, old.id)
-    works.runs.told(old.id)
-    assert await works.over(old) == "stopped"
+    old, new = await works.two_in_a_row()
+    assert await works.stop(new) == "stopped"
+    assert await works.stop(old) == "stopped"
 
 
 ENDED = (

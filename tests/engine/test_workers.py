@@ -54,6 +54,16 @@ class Somebody:
         self.first: Callable[[], Awaitable[None]] | None = None  # what happens before a take-over is through
         self.workers = Workers(Roll(database), id, LEASE, self._take_over, self._end)
 
+    def look_for_runs(self, database: Database, of: str) -> list[str]:
+        """Note the runs that a worker had when it was taken over."""
+        found: list[str] = []
+
+        async def look() -> None:
+            found.extend(await Runs(database).left_by(of))
+
+        self.first = look
+        return found
+
     async def _take_over(self, other: str) -> None:
         if self.first is not None:
             await self.first()
@@ -249,12 +259,7 @@ async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: Aw
     await settle(database)
     table = await discuss(database)
     one, _ = await join(database, "one", "silent")
-    found: list[str] = []
-
-    async def look() -> None:
-        found.extend(await Runs(database).left_by("silent"))
-
-    one.first = look
+    found = one.look_for_runs(database, "silent")
     added: list[str] = []
 
     async def add() -> None:
@@ -262,7 +267,9 @@ async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: Aw
             added.append((await start(database, table, of="silent")).id)
 
     adding = asyncio.create_task(add())
-    await rounds(LONG, one)
+    async with asyncio.timeout(60):
+        while not one.took:  # its line is held most of the time, and each round tries once
+            await rounds(1, one)
     with pytest.raises(Leaving):
         await adding
     assert one.took == ["silent"]
@@ -274,12 +281,7 @@ async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(database
     await settle(database)
     table = await discuss(database)
     one, _ = await join(database, "one", "silent")
-    found: list[str] = []
-
-    async def look() -> None:
-        found.extend(await Runs(database).left_by("silent"))
-
-    one.first = look
+    found = one.look_for_runs(database, "silent")
     plan = Plan(mode="single", participants=table.participants)
     new = Run(id="run_1", discussion=table.id, message=None, mode="single", status="waiting", created_at=0.0)
     async with database.write() as connection:

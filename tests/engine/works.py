@@ -12,6 +12,7 @@ from moot.model.discussions import Message, Run
 from moot.model.events import (
     Event,
     RunEnded,
+    RunStarted,
     RunStatus,
     TextDelta,
     TurnStarted,
@@ -24,7 +25,7 @@ from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.runs import Claim, Runs
 from tests.engine.tables import SPEAKER, Recorded
-from tests.store.hearing import SECONDS
+from tests.store.hearing import SECONDS, eventually
 from tests.store.people import ANNA, discuss
 from tests.store.running import WORKER, claim, start
 
@@ -77,6 +78,23 @@ class Works:
     async def answers(self, run: Run) -> list[tuple[str, str]]:
         said = await Discussions(self.database).messages(run.discussion)
         return [(message.status, message.content) for message in said if message.role == "assistant"]
+
+    async def two_in_a_row(self) -> tuple[Run, Run]:
+        """Start a run that speaks on and on, and one after it in the same discussion, which waits."""
+        old = await self.new("scripted/forever")
+        self.runs.start(old.id)
+        await self.until(old, RunStarted)
+        discussion = await Discussions(self.database).get(ANNA, old.discussion)
+        new = await start(self.database, discussion, words="And?")
+        self.runs.start(new.id)
+        await eventually(lambda: {old.id, new.id} <= self.runs.live.keys())
+        return old, new
+
+    async def stop(self, run: Run) -> RunStatus:
+        """Stop a run, and return how it ended."""
+        await Runs(self.database).wish_stop(ANNA, run.id)
+        self.runs.told(run.id)  # on Postgres nobody listens here
+        return await self.over(run)
 
     async def cut_off(self, run: Run, words: str) -> None:
         """Let somebody else have begun a run, and have died while Alpha was speaking."""
