@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from moot.model.chunks import Usage
+from moot.model.debates import Debate
 from moot.model.events import RunStatus, TurnStatus
 from moot.model.faults import Fault
 from moot.model.participants import Participant
@@ -20,7 +21,10 @@ LIVE: tuple[RunState, ...] = ("waiting", "running")
 
 
 class Discussion(Struct, frozen=True, kw_only=True):
-    """`rounds` are those of a consensus; `model` is asked instead of every participant's own, if it is set."""
+    """`rounds` are those of a consensus, `debate` are the rules of a debate.
+
+    `model` is asked instead of every participant's own, if it is set; `clerk` is a cheap one for titles and minutes.
+    """
 
     id: str
     title: str
@@ -32,6 +36,8 @@ class Discussion(Struct, frozen=True, kw_only=True):
     project: str | None
     language: str | None
     model: str | None
+    clerk: str | None = None
+    debate: Debate | None = None
     summary: str | None
     usefulness: float | None
     exported_at: float | None
@@ -43,7 +49,8 @@ class Message(Struct, frozen=True, kw_only=True):
     """What somebody said, or failed to say. `audience` names who else may ever see it; None is everybody.
 
     `view`, `upto` and `instruction` tell how the prompt of an answer was made: the view, the newest message it
-    could show, and what was asked for at the end. `hidden` messages are shown to models, not to people.
+    could show, and what was asked for at the end. `hidden` messages are shown to models, not to people. `thread` is
+    the participant whose own thread it is in, `files` are the ids of what is attached.
     """
 
     id: str
@@ -67,6 +74,8 @@ class Message(Struct, frozen=True, kw_only=True):
     first_token: float | None = None
     fault: Fault | None = None
     audience: tuple[str, ...] | None = None
+    thread: str | None = None
+    files: tuple[str, ...] | None = None
     hidden: bool = False
     view: str | None = None
     upto: int | None = None
@@ -75,7 +84,10 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """One answer of the table to a message. `message` is None where nobody asked: the table went on by itself."""
+    """One answer of the table to a message. `message` is None where nobody asked: the table went on by itself.
+
+    `revision` says how often something of it was tried again.
+    """
 
     id: str
     discussion: str
@@ -84,3 +96,4 @@ class Run(Struct, frozen=True, kw_only=True):
     status: RunState
     created_at: float
     ended_at: float | None = None
+    revision: int = 0

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from moot.model.debates import Debate
 from moot.model.participants import Participant
 
 
@@ -10,7 +11,9 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `rounds` are those of a consensus; `turns` those of a table that goes on by itself, `first` the place of who
     begins then. `to` names those who are spoken to; None is everybody. A participant that is not spoken to neither speaks in
-    this run nor ever sees it. Those who are not `introduced` are told nothing of each other.
+    this run nor ever sees it. Those who are not `introduced` are told nothing of each other. `debate` are the rules
+    of a debate, `clerk` is the model that keeps its minutes; None is the lead's own. `cap` is what the run may cost
+    in US dollars.
     """
 
     mode: str
@@ -23,6 +26,9 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     first: int = 0
     to: tuple[str, ...] | None = None
     introduced: bool = True
+    debate: Debate = Debate()
+    clerk: str | None = None
+    cap: float | None = None
 
     @property
     def speaking(self) -> tuple[Participant, ...]:

@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 from moot.model.chunks import Usage
+from moot.model.debates import Debate
 from moot.model.faults import Fault
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -98,6 +99,7 @@ account = Table(
     _tenant(),
     Column("name", Text, nullable=False, unique=True),
     Column("password", Text, nullable=True),  # an argon2 hash; None cannot log in
+    Column("budget", Float(53), nullable=True),  # US dollars a week; None is no limit
     _time(),
 )
 
@@ -197,6 +199,8 @@ discussion = Table(
     _of("project", null=True, gone="SET NULL"),
     Column("language", Text, nullable=True),
     Column("model", Text, nullable=True),
+    Column("clerk", Text, nullable=True),
+    Column("debate", Json(Debate), nullable=True),
     Column("summary", Text, nullable=True),
     Column("usefulness", Float(53), nullable=True),
     _time("exported_at", null=True),
@@ -221,8 +225,13 @@ run = Table(
     Column("stopped", Json(Strings), nullable=True),  # participants that are to end
     Column("worker", Text, nullable=True),
     Column("place", Number, nullable=False, server_default="0"),
+    Column("account", Text, nullable=True),  # who started it, and pays for it
+    Column("revision", Integer, nullable=False, server_default="0"),  # how often something of it was retried
+    Column("retried", Json(dict[str, int]), nullable=True),  # participants, and the revision they are due in
+    Column("reserved", Float(53), nullable=True),  # US dollars of the budget, while it goes on
     _time(),
     _time("ended_at", null=True),
+    Index(None, "account", "status"),
     Index(None, "discussion", "id"),
     Index(None, "tenant", "status"),
     Index(None, "status", "worker"),
@@ -262,6 +271,8 @@ message = Table(
     Column("first_token", Float(53), nullable=True),
     Column("fault", Json(Fault), nullable=True),
     Column("audience", Json(Strings), nullable=True),
+    Column("thread", Text, nullable=True),  # the participant whose own thread it is in; None is the main one
+    Column("files", Json(Strings), nullable=True),
     Column("hidden", Boolean, nullable=False),
     Column("view", Text, nullable=True),
     Column("upto", Number, nullable=True),
@@ -269,6 +280,72 @@ message = Table(
     _time(),
     UniqueConstraint("run", "stage", "round", "participant"),
     Index(None, "discussion", "place", "number"),
+)
+
+lane = Table(  # one participant's way through a debate
+    "lane",
+    metadata,
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("participant", Text, primary_key=True),
+    Column("status", Text, nullable=False),
+    Column("error", Text, nullable=True),
+    Column("late", Boolean, nullable=False),
+)
+
+finding = Table(  # what was found out in a run: the event that told of it, by a name that is used once
+    "finding",
+    metadata,
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+blob = Table(  # what is in files, once for all files with the same content
+    "blob",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
+    Column("sha256", Text, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+)
+
+file = Table(
+    "file",
+    metadata,
+    _id(),
+    _tenant(),
+    _of("account", null=True, gone="SET NULL"),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("sha256", Text, nullable=False),
+    _time(),
+    Index(None, "tenant", "sha256"),
+)
+
+charge = Table(  # every call of a model; it outlives the discussion, because it was paid
+    "charge",
+    metadata,
+    Column("number", Number, primary_key=True, autoincrement=True),
+    _tenant(),
+    Column("account", Text, nullable=True),
+    Column("discussion", Text, nullable=True),
+    Column("run", Text, nullable=True),
+    Column("participant", Text, nullable=True),
+    Column("purpose", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("usage", Json(Usage), nullable=False),
+    Column("cost", Float(53), nullable=True),
+    _time(),
+    Index(None, "account", "created_at"),
+    Index(None, "run"),
+)
+
+reup = Table(  # a week whose budget was begun anew, and when
+    "reup",
+    metadata,
+    Column("account", Text, ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
+    Column("week", Float(53), primary_key=True),
+    _time(),
 )
 
 insight = Table(
