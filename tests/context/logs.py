@@ -12,7 +12,7 @@ from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
 
 RUNS = ("run_1", "run_2", "run_3")
-MODES = ("single", "parallel", "consensus", "continue")
+MODES = ("single", "parallel", "consensus", "continue", "debate")
 
 
 class Log(Struct, frozen=True):
@@ -53,6 +53,7 @@ def messages(draw: st.DrawFn, number: int, participants: tuple[Participant, ...]
         status=status,
         audience=draw(st.sampled_from(_audiences(participants))),
         hidden=hidden,
+        thread=draw(st.sampled_from((None, None, *(who.id for who in participants)))),
     )
 
 

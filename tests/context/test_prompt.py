@@ -40,8 +40,9 @@ def as_told(message: Message, who: Participant) -> tuple[str, str]:
         return "assistant", message.content
     if message.role == "user":
         return "user", message.content
-    said = "said" if message.status == "completed" else "said, and was cut off"
-    return "user", f"{message.name or 'The table'} {said}:\n\n{message.content}"
+    said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
+    cut_off = "" if message.status == "completed" else ", and was cut off"
+    return "user", f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}"
 
 
 class TestAnyDiscussion:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.context.views import VIEWS, View, blind, everything
+from moot.context.views import VIEWS, View, blind, briefed, everything, own_thread
 from moot.model.discussions import Message
 from tests.context.logs import Log, logs
 
@@ -51,7 +51,9 @@ def test_what_is_not_seen_has_a_reason(log: Log) -> None:
         mine = message.participant == log.who.id
         for_others = not mine and message.audience is not None and log.who.id not in message.audience
         empty = not message.content.strip()
-        assert for_others or empty or message.role == "system" or message.status == "failed"
+        apart = message.thread not in {None, log.who.id}
+        over = message.hidden and message.run != log.run
+        assert for_others or empty or apart or over or message.role == "system" or message.status == "failed"
     for message in set(seen(everything, log)) - set(seen(blind, log)):
         assert message.run == log.run
         assert message.participant != log.who.id
@@ -62,7 +64,32 @@ def test_what_is_not_seen_has_a_reason(log: Log) -> None:
 @given(log=logs(), upto=st.integers(0, 8))
 def test_what_is_said_later_does_not_change_what_was_seen(view: View, log: Log, upto: int) -> None:
     then = view(log.said[:upto], log.who.id, log.run)
-    assert then == [message for message in seen(view, log) if message.number <= upto]
+    now = [message for message in seen(view, log) if message.number <= upto]
+    if view is briefed:  # a newer brief takes the place of an older one
+        then, now = ([message for message in some if not message.hidden] for some in (then, now))
+    assert then == now
+
+
+@views
+@given(log=logs())
+def test_nobody_looks_into_another_s_thread_nor_into_a_prompt_of_an_earlier_run(view: View, log: Log) -> None:
+    for message in seen(view, log):
+        assert message.thread in {None, log.who.id}
+        assert not message.hidden or message.run == log.run
+
+
+@given(log=logs())
+def test_in_a_thread_of_one_s_own_nobody_else_speaks(log: Log) -> None:
+    for message in seen(own_thread, log):
+        if message.run == log.run:
+            assert message.thread == log.who.id or message.role == "user"
+
+
+@given(log=logs())
+def test_a_brief_is_all_that_whoever_sums_up_is_told_of_this_run(log: Log) -> None:
+    now = [message for message in seen(briefed, log) if message.run == log.run]
+    assert len([message for message in now if message.hidden]) <= 1
+    assert all(message.hidden or message.role == "user" for message in now)
 
 
 def said(number: int, words: str, who: str | None = None, *, run: str = "now", **more: object) -> Message:

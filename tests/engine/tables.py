@@ -6,10 +6,13 @@ from msgspec.structs import replace
 
 from moot.engine.inline import at_once
 from moot.engine.speaker import Speaker
-from moot.engine.table import Body, LiveTable, Scene
+from moot.engine.table import Body, LiveTable
+from moot.engine.turns import Scene
+from moot.model.debates import Lane
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
-from moot.model.events import Event, Seat, TextDelta, TurnEnded, TurnStatus
+from moot.model.events import ANSWERED, FINDINGS, Event, Finding, Seat, TextDelta, TurnStatus
+from moot.model.money import Charge
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
 from moot.model.requests import ModelRequest
@@ -50,6 +53,9 @@ class Said:
 
     def __init__(self, said: Sequence[Message]) -> None:
         self.said = list(said)
+        self.found: list[Finding] = []
+        self.lanes: dict[str, Lane] = {}
+        self.charges: list[Charge] = []
         self.open: set[Seat] = set()
         self.events: list[Event] = []
         self.heard: Callable[[Event], None] = lambda _: None
@@ -62,9 +68,24 @@ class Said:
             self.heard(event)
             self.events.append(event)
 
-    async def keep(self, ended: TurnEnded, message: Message) -> None:
-        self.said.append(replace(message, number=len(self.said) + 1))
-        await self.append([ended])
+    async def keep(
+        self,
+        event: Event,
+        message: Message | None = None,
+        *,
+        lanes: Sequence[Lane] = (),
+        charges: Sequence[Charge] = (),
+    ) -> None:
+        if message is not None:
+            self.said.append(replace(message, number=len(self.said) + 1))
+        if isinstance(event, FINDINGS):
+            self.found.append(event)
+        self.lanes |= {lane.participant: lane for lane in lanes}
+        self.charges += charges
+        await self.append([event])
+
+    def forget(self, participant: str) -> None:
+        self.said = [m for m in self.said if m.participant != participant or m.status in ANSWERED]
 
 
 class Stage:

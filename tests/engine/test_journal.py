@@ -283,8 +283,8 @@ async def test_a_turn_that_is_kept_has_its_number_and_is_in_the_log(desk: Desk) 
     assert numbers == sorted(numbers)
     kept = [bare(event) for event in await desk.read(run.claim.run)]
     assert kept[3:] == [ended("Round.", who) for who in ("alpha", "beta", "gamma")]
-    (batch,) = [batch for batch in desk.events.batches if any(entry.messages for entry in batch)]
-    assert [len(entry.messages) for entry in batch] == [3]
+    turns_kept = [entry.kept for batch in desk.events.batches for entry in batch if entry.kept]
+    assert [len(one.messages) for one in turns_kept] == [3]
 
 
 async def test_who_stops_waiting_disturbs_nobody(desk: Desk) -> None:

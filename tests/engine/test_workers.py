@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.engine.workers import LOOKS, Workers
 from moot.model.discussions import Run
 from moot.model.errors import Leaving, StoreUnavailable
+from moot.model.money import Payer
 from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.roll import Roll, hold_worker
@@ -59,7 +60,7 @@ class Somebody:
         found: list[str] = []
 
         async def look() -> None:
-            found.extend(await Runs(database).left_by(of))
+            found.extend(run for run, _ in await Runs(database).left_by(of))
 
         self.first = look
         return found
@@ -285,7 +286,7 @@ async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(database
     plan = Plan(mode="single", participants=table.participants)
     new = Run(id="run_1", discussion=table.id, message=None, mode="single", status="waiting", created_at=0.0)
     async with database.write() as connection:
-        await add_run(connection, ANNA, new, plan, "silent")
+        await add_run(connection, Payer(tenant=ANNA, account=ANNA), new, plan, "silent")
         await rounds(LONG, one)
         assert one.took == []
     await rounds(1, one)

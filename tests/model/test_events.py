@@ -8,17 +8,26 @@ from inline_snapshot import snapshot
 
 from moot.model import events
 from moot.model.chunks import Usage
+from moot.model.debates import Claim, CrossModel, Flip, Ledger, PerModel, Place, Ranking, Summary, Voice
 from moot.model.events import (
     ENDED_BY,
+    FINDINGS,
+    Agreed,
     Answer,
+    BallotCast,
     Event,
+    Finding,
+    LedgerMade,
     Notice,
+    Prompted,
+    RankingMade,
     Reason,
     RunEnded,
     RunStarted,
     RunStatus,
     Seat,
     StageStarted,
+    SummaryMade,
     TextDelta,
     TextRetracted,
     ThoughtDelta,
@@ -30,6 +39,38 @@ from moot.model.events import (
 from moot.model.faults import fault
 from moot.model.participants import seat
 
+VOICE = Voice(participant="alpha", quote="It is round.", message="msg_2")
+SUMMARY = Summary(
+    original_prompt="Why?",
+    overview="They agreed.",
+    cross_model=CrossModel(agreements=("Round.",), disagreements=(), convergence_summary="At once."),
+    per_model=(
+        PerModel(
+            participant="alpha",
+            initial_summary="Square.",
+            refined_summary="Round.",
+            changed_position=True,
+            key_points=("No corners.",),
+        ),
+    ),
+)
+LEDGER = Ledger(
+    claims=(Claim(claim="It is round.", supporters=(VOICE,), minority=True),),
+    flips=(
+        Flip(
+            participant="alpha",
+            before="Square.",
+            after="Round.",
+            because_of="beta",
+            quote="It is round.",
+            message="msg_2",
+        ),
+    ),
+    unproven=1,
+)
+RANKING = Ranking(
+    places=(Place(participant="beta", points=1.5, votes=2),), ballots={"alpha": (("beta",), ("gamma",))}
+)
 DECODE = msgspec.json.Decoder(Event).decode
 ONE_OF_EACH: tuple[Event, ...] = (
     RunStarted(participants=seat(("scripted/echo", "scripted/echo")), run="run_1", seq=1, at=0.5),
@@ -56,7 +97,22 @@ ONE_OF_EACH: tuple[Event, ...] = (
         latency=1.5,
     ),
     RunEnded(status="completed"),
+    Prompted(participant="alpha", stage="debate", round=0, message="msg_1"),
+    Agreed(basis="b", agree=True, reason="They do.", saved=0.5),
+    SummaryMade(basis="b", summary=SUMMARY, model="a/b", usage=Usage(1, 2), cost=0.1),
+    LedgerMade(basis="b", ledger=LEDGER),
+    BallotCast(basis="b", participant="alpha", order=(("beta",), ("gamma", "delta"))),
+    RankingMade(basis="b", ranking=RANKING),
 )
+
+
+def test_what_is_found_is_known_as_such() -> None:
+    assert set(FINDINGS) == set(get_args(Finding)) <= set(get_args(Event))
+
+
+def test_what_is_found_has_a_name_that_tells_what_it_rests_on() -> None:
+    found = BallotCast(basis="1f", participant="alpha", order=(("beta",),))
+    assert found.name == "ballot/1f"
 
 
 def test_the_union_holds_every_event_there_is() -> None:
@@ -80,6 +136,12 @@ def test_the_tags_are_exactly_these() -> None:
         "notice",
         "turn_ended",
         "run_ended",
+        "prompted",
+        "agreed",
+        "summary",
+        "ledger",
+        "ballot",
+        "ranking",
     ]
 
 

@@ -1,11 +1,15 @@
 """A table where nobody is asked anything: it notes who was to speak, and answers as it was told to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
+from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
-from moot.model.events import TurnStatus
+from moot.model.debates import LaneStatus
+from moot.model.discussions import Role
+from moot.model.events import ANSWERED, Finding, NoticeKind, TurnStatus
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
+from moot.modes.table import Brief
 
 
 class Left(Exception):
@@ -16,7 +20,7 @@ class FakeTable:
     """`told` is the dialogue: a line for every stage, and one for each turn with what its speaker could see.
 
     `ends` says how a participant's turns end, one after the other; they are completed when nothing is said. After
-    `stopped_after` turns the run is stopped.
+    `stopped_after` turns the run is stopped. `finds` are what inquiries come to, by name; `poor` cannot be afforded.
     """
 
     def __init__(
@@ -24,13 +28,19 @@ class FakeTable:
         plan: Plan,
         ends: Mapping[str, Sequence[TurnStatus]] | None = None,
         stopped_after: int | None = None,
+        finds: Mapping[str, Sequence[Finding]] | None = None,
+        poor: Sequence[str] = (),
     ) -> None:
         self.plan = plan
+        self.revision = 0
         self.told: list[str] = []
         self.instructions: set[str] = set()
         self._ends = {who: list(turns) for who, turns in (ends or {}).items()}
         self._left = stopped_after
         self._names: set[str] = set()
+        self._finds = {name: list(found) for name, found in (finds or {}).items()}
+        self._found: list[Finding] = []
+        self._poor = poor
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
         self._leave_if_stopped()
@@ -51,11 +61,69 @@ class FakeTable:
         return status
 
     async def all_speak(
-        self, stage: str = "answer", *, round: int = 0, view: View = blind
+        self,
+        stage: str = "answer",
+        *,
+        round: int = 0,
+        view: View = blind,
+        who: Sequence[Participant] | None = None,
+        brief: Brief | None = None,
+        then: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         self._leave_if_stopped()
-        self.told.append("all at once:")
-        return {who.id: self._turn(who, f"{stage}/{round}", view) for who in self.plan.speaking}
+        told = f", told to {brief.__name__}" if brief else ""
+        lanes = f", each in a lane that is then {then}" if then else ""
+        self.told.append(f"all at once{told}{lanes}:")
+        speaking = self.plan.speaking if who is None else who
+        return {one.id: self._turn(one, f"{stage}/{round}", view) for one in speaking}
+
+    async def one_speaks(
+        self,
+        candidates: Sequence[Participant],
+        stage: str,
+        *,
+        round: int = 0,
+        view: View,
+        brief: Brief,
+        role: Role,
+    ) -> TurnStatus:
+        self.told.append(f"one, as {role}, told to {brief.__name__}:")
+        status: TurnStatus = "failed"
+        for who in candidates:
+            status = self._turn(who, f"{stage}/{round}", view)
+            if status in ANSWERED:
+                break
+        return status
+
+    async def find(self, name: str, who: Participant, ask: Ask) -> TurnStatus:
+        found = self._finds.get(name)
+        self.told.append(f"{who.id} ({who.model}) looks for {name}" + ("" if found else " in vain"))
+        if not found:
+            return "failed"
+        self._found.append(found.pop(0))
+        return "completed"
+
+    def found(self) -> Sequence[Finding]:
+        return self._found
+
+    async def conclude(self, finding: Finding) -> None:
+        self.told.append(f"concluded: {finding.name.partition('/')[0]}")
+
+    async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
+        self._leave_if_stopped()
+        self.told.append(f"{', '.join(who.id for who in lanes)} complete, {kind}: {words}")
+
+    async def tell(self, kind: NoticeKind, words: str) -> None:
+        self._leave_if_stopped()
+        self.told.append(f"{kind}: {words}")
+
+    async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:
+        self._leave_if_stopped()
+        return what not in self._poor
+
+    async def together(self, *doings: Awaitable[TurnStatus]) -> Sequence[TurnStatus]:
+        self.told.append("at the same time:")
+        return [await one for one in doings]
 
     def _turn(self, who: Participant, place: str, view: View) -> TurnStatus:
         name = f"{place}/{who.id}"

@@ -14,7 +14,7 @@ from moot.model.discussions import Message
 from moot.model.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
 from moot.model.ids import new_id
 from moot.providers.registry import Registry
-from moot.store.appending import Ending, Entry
+from moot.store.appending import Ending, Entry, Kept
 from moot.store.database import Database
 from moot.store.roll import Roll
 from moot.store.sealer import Sealer
@@ -67,7 +67,7 @@ class Talking:
             claim,
             claim.seq + 1,
             _numbered(events, claim.run, claim.seq + 1),
-            [message] if status is not None else [],
+            Kept([message]) if status is not None else None,
             Ending(status, time.time()) if status is not None else None,
         )
         await self.house.events.write([entry])

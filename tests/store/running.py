@@ -6,6 +6,7 @@ from sqlalchemy import insert
 
 from moot.model.discussions import Discussion, Message, Run
 from moot.model.ids import new_id
+from moot.model.money import Payer
 from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.discussions import add_message
@@ -44,7 +45,7 @@ async def start(
         created_at=time.time(),
     )
     async with database.write() as connection:
-        await add_run(connection, owner, new, plan, of)
+        await add_run(connection, Payer(tenant=owner, account=owner), new, plan, of)
         if asked:
             said = Message(
                 id=asked,

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from moot.model.discussions import Message
 from moot.model.errors import NotFound
 from moot.store import appending
-from moot.store.appending import Ending, Entry, news_of_others
+from moot.store.appending import Ending, Entry, Kept, news_of_others
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import A_PAGE, Events, Standing
@@ -31,7 +31,7 @@ def entry(
     messages: Sequence[Message] = (),
     ending: Ending | None = None,
 ) -> Entry:
-    return Entry(claim, first, list(bodies), list(messages), ending)
+    return Entry(claim, first, list(bodies), Kept(list(messages)) if messages else None, ending)
 
 
 @pytest.fixture

@@ -173,6 +173,6 @@ async def test_what_a_worker_left_is_what_it_had_and_did_not_end(
     theirs = await start(database, table, of=OTHER)
     await claim(database, handed_on.id, OTHER)
     runs = Runs(database)
-    assert await runs.left_by(WORKER) == [mine.id]
-    assert sorted(await runs.left_by(OTHER)) == sorted([handed_on.id, theirs.id])
+    assert await runs.left_by(WORKER) == [(mine.id, 0)]
+    assert sorted(await runs.left_by(OTHER)) == sorted([(handed_on.id, 0), (theirs.id, 0)])
     assert await runs.left_by("worker-3") == []

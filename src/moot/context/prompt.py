@@ -19,6 +19,7 @@ IDENTITIES = {
     "parallel": "side_by_side",
     "consensus": "roundtable",
     "continue": "roundtable",
+    "debate": "debating",
 }
 
 Attached = Mapping[str, tuple[Part, ...]]
@@ -69,8 +70,9 @@ def _told(message: Message, who: Participant, attached: Attached) -> Told:
         return assistant(message.content)
     if message.role == "user":
         return user(*attached.get(message.id, ()), message.content)
-    said = "said" if message.status == "completed" else "said, and was cut off"
-    return user(f"{message.name or 'The table'} {said}:\n\n{message.content}")
+    said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
+    cut_off = "" if message.status == "completed" else ", and was cut off"
+    return user(f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}")
 
 
 def _identity(plan: Plan, who: Participant) -> str:

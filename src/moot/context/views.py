@@ -1,7 +1,7 @@
 """Who sees what: pure functions from all that was said to what one participant may see of it.
 
-A mode is a choice of views. Whatever a view shows, failed turns are never said to anybody, and a message for some
-is never shown to the others.
+A mode is a choice of views. Whatever a view shows, failed turns are never said to anybody, a message for some is
+never shown to the others, nor is what is in somebody's own thread; and hidden prompts are forgotten after their run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +11,9 @@ from moot.model.discussions import Message
 View = Callable[[Sequence[Message], str, str], list[Message]]
 
 
-def everything(said: Sequence[Message], participant: str, run: str) -> list[Message]:  # noqa: ARG001 - a View
+def everything(said: Sequence[Message], participant: str, run: str) -> list[Message]:
     """All that was said until now."""
-    return [message for message in said if _may_see(message, participant)]
+    return [message for message in said if _may_see(message, participant, run)]
 
 
 def blind(said: Sequence[Message], participant: str, run: str) -> list[Message]:
@@ -25,10 +25,32 @@ def blind(said: Sequence[Message], participant: str, run: str) -> list[Message]:
     ]
 
 
-def _may_see(message: Message, participant: str) -> bool:
+def own_thread(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+    """What was said in earlier runs, and of this one the user's words and one's own thread."""
+    return [
+        message
+        for message in everything(said, participant, run)
+        if message.run != run or message.thread == participant or _is_question(message)
+    ]
+
+
+def briefed(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+    """What was said in earlier runs, and of this one the user's words and the newest brief for oneself."""
+    seen = everything(said, participant, run)
+    briefs = [message for message in seen if message.hidden and message.thread is None]
+    return [one for one in seen if one.run != run or _is_question(one) or one in briefs[-1:]]
+
+
+def _is_question(message: Message) -> bool:
+    return message.role == "user" and message.thread is None and not message.hidden
+
+
+def _may_see(message: Message, participant: str, run: str) -> bool:
     meant = message.audience is None or participant in message.audience or message.participant == participant
     said = message.status != "failed" and message.content.strip() != ""
-    return meant and said and message.role != "system"
+    own = message.thread is None or message.thread == participant
+    shown = message.run == run or not message.hidden
+    return meant and said and own and shown and message.role != "system"
 
 
-VIEWS: Mapping[str, View] = {view.__name__: view for view in (everything, blind)}
+VIEWS: Mapping[str, View] = {view.__name__: view for view in (everything, blind, own_thread, briefed)}

@@ -44,10 +44,10 @@ class Books:
         self._dbos = dbos
         self._workflow = workflow
 
-    async def start(self, run: str) -> None:
-        """Execute a run, unless somebody does already."""
+    async def start(self, run: str, revision: int) -> None:
+        """Execute a run, unless somebody does already; each revision is a workflow of its own."""
         try:
-            with self._dbos.SetWorkflowID(run):
+            with self._dbos.SetWorkflowID(f"{run}.{revision}" if revision else run):
                 await self._dbos.DBOS.start_workflow_async(self._workflow, run)
         except SQLAlchemyError as error:
             raise StoreUnavailable("The books of the runs cannot be written now.") from error

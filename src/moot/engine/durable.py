@@ -82,9 +82,9 @@ class DurableRuns:
 
         When this returns, DBOS has all of it in our name: nobody needs to remember that worker any more.
         """
-        for run in await patiently(lambda: self._runs.left_by(worker)):
+        for run, revision in await patiently(lambda: self._runs.left_by(worker)):
             if run not in self.live:
-                await self._start(run)
+                await self._start(run, revision)
 
     def begin_no_more(self) -> None:
         """Let what was not begun wait until this process has ended; others will begin it."""
@@ -100,13 +100,13 @@ class DurableRuns:
         if self._books.done():
             await self._books.result().close()
 
-    def start(self, run: str) -> None:
+    def start(self, run: str, revision: int = 0) -> None:
         """Execute a run, unless somebody does already; it is in the database, so nobody needs to wait."""
-        self._own(self._start(run))
+        self._own(self._start(run, revision))
 
-    async def _start(self, run: str) -> None:
+    async def _start(self, run: str, revision: int) -> None:
         opened = await asyncio.shield(self._books)
-        await patiently(lambda: opened.start(run))
+        await patiently(lambda: opened.start(run, revision))
 
     async def _step(self, name: str, body: Body) -> TurnStatus:
         return await self._books.result().step(name, body)
@@ -133,6 +133,13 @@ class DurableRuns:
             metrics.LIVE_RUNS.dec()
         if finished is not None:
             self._own(self._ended(*finished))
+        self._own(self._go_on(run))
+
+    async def _go_on(self, run: str) -> None:
+        """Take a run up again of which something is to be tried again, and nobody came to it before its end."""
+        revision = await patiently(lambda: self._runs.is_waiting(run))
+        if revision is not None and run not in self.live:
+            await self._start(run, revision)
 
     def _own(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -16,7 +16,8 @@ from moot.engine.journal import Journal, RunJournal
 from moot.engine.patience import patiently
 from moot.engine.record import Record
 from moot.engine.speaker import Speaker
-from moot.engine.table import LiveTable, Scene, Step
+from moot.engine.table import LiveTable, Step
+from moot.engine.turns import Scene
 from moot.model.discussions import Message
 from moot.model.errors import Leaving
 from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus
@@ -40,23 +41,37 @@ class Execution:
 
     def __init__(self) -> None:
         self.stop = Stop()
+        self.heeded = 0  # the last revision of which nothing is left to try again
         self._table: LiveTable | None = None
-        self._wished: tuple[str, ...] = ()
+        self._wishes = Wishes(None, ())
 
     def wish(self, wishes: Wishes) -> None:
         if wishes.stop is not None:
             self.stop.request(wishes.stop)
-        self._wished = wishes.stopped
+        self._wishes = wishes
         self._pass_on()
 
     def at(self, table: LiveTable) -> None:
         self._table = table
+        self.heeded = table.revision
         self._pass_on()
 
     def _pass_on(self) -> None:
-        for participant in self._wished:
-            if self._table is not None and participant in self._table.stops:
+        if self._table is None:
+            return
+        for participant in self._wishes.stopped:
+            if participant in self._table.stops:
                 self._table.stops[participant].request()
+        self._try_again(self._table)
+
+    def _try_again(self, table: LiveTable) -> None:
+        """Let those speak anew who failed in the stage that is going on; the others are due after this run's end."""
+        if (again := self._wishes.again) is None:
+            return
+        due = [who for who, revision in again.retried.items() if revision > self.heeded]
+        spoken = [table.try_again(who, again.plan) for who in due]
+        if due and all(spoken):
+            self.heeded = again.revision
 
 
 class Finished(NamedTuple):
@@ -92,19 +107,25 @@ class Executor:
         if claim is None:
             return None
         journal = self._journal.open(claim)
-        await journal.append([_beginning(claim)])
         record = Record(journal, claim, (), (), lambda: self._told(claim))
+        told: Sequence[Event] = ()
+        execution.heeded = claim.revision
         try:
-            record = await patiently(lambda: self._record(claim, journal))
+            told = await patiently(lambda: self._told(claim)) if claim.seq else ()
+            await journal.append([_beginning(claim, told)])
+            record = await patiently(lambda: self._record(claim, journal, told))
             execution.wish(await patiently(lambda: self._runs.wishes(run)))
             status = await self._played(claim, record, execution)
         except Exception:
             # A mistake of ours ends this run with words, not the worker and not in silence.
             log.exception("a run failed", extra={"run": run})
             status = await _given_up(record, "A mistake in Moot itself ended this run.")
-        await journal.end(RunEnded(status=status))
+        await journal.end(RunEnded(status=status), execution.heeded)
         metrics.RUNS.labels(claim.plan.mode, status).inc()
-        return Finished(claim, [m for m in record.said if m.run == run and m.participant])
+        since = max((event.at for event in told if isinstance(event, RunEnded)), default=0.0)
+        return Finished(
+            claim, [m for m in record.said if m.run == run and m.participant and m.created_at > since]
+        )
 
     async def _claim(self, run: str) -> Claim | None:
         try:
@@ -113,7 +134,7 @@ class Executor:
             await for_the_end()
 
     async def _played(self, claim: Claim, record: Record, execution: Execution) -> RunStatus:
-        if claim.epoch > MOST_EXECUTIONS:
+        if claim.epoch > MOST_EXECUTIONS * (claim.revision + 1):
             return await _given_up(
                 record, f"This run was taken up {MOST_EXECUTIONS} times and never finished."
             )
@@ -121,9 +142,8 @@ class Executor:
         await record.close(execution.stop.reason)
         return status
 
-    async def _record(self, claim: Claim, journal: RunJournal) -> Record:
+    async def _record(self, claim: Claim, journal: RunJournal, told: Sequence[Event]) -> Record:
         said = await self._discussions.messages(claim.discussion)
-        told = await self._told(claim) if claim.seq else ()
         return Record(journal, claim, said, told, lambda: self._told(claim))
 
     async def _told(self, claim: Claim) -> list[Event]:
@@ -138,7 +158,7 @@ class Executor:
         async def chains(who: Participant) -> Sequence[Resolved]:
             return await patiently(lambda: self._chains(claim.tenant, who.model))
 
-        scene = Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan)
+        scene = Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan, revision=claim.revision)
         table = LiveTable(scene, record, chains, self._speaker, execution.stop, self._step)
         execution.at(table)
         return table
@@ -166,7 +186,9 @@ async def _given_up(record: Record, words: str) -> RunStatus:
     return "failed"
 
 
-def _beginning(claim: Claim) -> Event:
+def _beginning(claim: Claim, told: Sequence[Event]) -> Event:
     if claim.seq == 0:
         return RunStarted(participants=claim.plan.participants)
+    if told and isinstance(told[-1], RunEnded):
+        return Notice(kind="retried", message="What failed is tried again; what was answered stays.")
     return Notice(kind="resumed", message="The run was cut off and goes on; unfinished answers start again.")

@@ -104,7 +104,9 @@ class Feed:
 
     def _framed(self, seq: int, body: str) -> bytes:
         if body.startswith(END):
-            self._end = seq
+            self._end = max(seq, self._end or 0)
+        elif self._end is not None and seq > self._end:  # something of the run is tried again
+            self._end = None
         return f"id: {seq}\ndata: {body}\n\n".encode()
 
 

@@ -11,9 +11,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.context.language import detect
 from moot.engine.planning import Planning
 from moot.model.accounts import Caller
+from moot.model.debates import Debate
 from moot.model.discussions import Discussion, Message, Run
 from moot.model.errors import Leaving
 from moot.model.ids import new_id
+from moot.model.money import Payer
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.store.database import Database
@@ -45,6 +47,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     project: str | None = None
     language: str | None = None
     model: str | None = None
+    debate: Debate | None = None
 
 
 class Saying(Struct, frozen=True, kw_only=True):
@@ -132,7 +135,8 @@ class Hall:
                 await add_discussion(connection, caller.tenant, caller.account, started.discussion)
             else:
                 await self._take_up(connection, started)
-            await add_run(connection, caller.tenant, started.run, plan, self._worker)
+            payer = Payer(tenant=caller.tenant, account=caller.account)
+            await add_run(connection, payer, started.run, plan, self._worker)
             if started.message is not None:
                 number = await add_message(connection, caller.tenant, started.message)
                 started = replace(started, message=replace(started.message, number=number))
@@ -168,6 +172,7 @@ def _discussion(opening: Opening, language: str) -> Discussion:
         project=opening.project,
         language=language,
         model=opening.model,
+        debate=opening.debate,
         summary=None,
         usefulness=None,
         exported_at=None,

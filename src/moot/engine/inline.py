@@ -6,11 +6,14 @@ from msgspec.structs import replace
 
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
-from moot.engine.table import Body, LiveTable, Scene
+from moot.engine.table import Body, LiveTable
+from moot.engine.turns import Scene
 from moot.model.chunks import Text
+from moot.model.debates import Lane
 from moot.model.discussions import Message
-from moot.model.events import Event, RunEnded, RunStarted, Seat, TurnEnded, TurnStatus
+from moot.model.events import FINDINGS, Event, Finding, RunEnded, RunStarted, Seat, TurnStatus
 from moot.model.ids import new_id
+from moot.model.money import Charge
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.model.requests import Message as Told
@@ -23,6 +26,7 @@ class Notes:
 
     def __init__(self, log: RunLog, question: Message) -> None:
         self.said: list[Message] = [question]
+        self.found: list[Finding] = []
         self._log = log
 
     def is_open(self, seat: Seat) -> bool:  # noqa: ARG002 - a Transcript
@@ -32,9 +36,22 @@ class Notes:
     async def append(self, events: list[Event]) -> None:
         await self._log.append(events)
 
-    async def keep(self, ended: TurnEnded, message: Message) -> None:
-        self.said.append(replace(message, number=len(self.said) + 1))
-        await self._log.append([ended])
+    async def keep(
+        self,
+        event: Event,
+        message: Message | None = None,
+        *,
+        lanes: Sequence[Lane] = (),  # noqa: ARG002 - nobody asks for them here
+        charges: Sequence[Charge] = (),  # noqa: ARG002
+    ) -> None:
+        if message is not None:
+            self.said.append(replace(message, number=len(self.said) + 1))
+        if isinstance(event, FINDINGS):
+            self.found.append(event)
+        await self._log.append([event])
+
+    def forget(self, participant: str) -> None:
+        """Nobody tries again here: a run is over when it has ended."""
 
 
 async def run(

@@ -7,7 +7,7 @@ written. While the database cannot be reached, whoever has something to say wait
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -17,9 +17,11 @@ from msgspec.structs import replace
 from moot.engine import metrics
 from moot.engine.feeds import Feeds
 from moot.engine.patience import patiently
+from moot.model.debates import Lane
 from moot.model.discussions import Message
-from moot.model.events import Event, RunEnded, TextDelta, ThoughtDelta
-from moot.store.appending import Ending, Entry
+from moot.model.events import FINDINGS, Event, RunEnded, TextDelta, ThoughtDelta
+from moot.model.money import Charge
+from moot.store.appending import Ending, Entry, Kept
 from moot.store.events import Events, Written
 from moot.store.runs import Claim
 
@@ -47,7 +49,7 @@ class RunJournal:
         self._pending: list[Event | Growing] = []
         self._growing: dict[str, Growing] = {}
         self._spoken: set[str] = set()
-        self._messages: list[Message] = []
+        self._kept: list[tuple[Message | None, Sequence[Lane], Sequence[Charge]]] = []
         self._ending: Ending | None = None
 
     async def append(self, events: list[Event]) -> None:
@@ -55,14 +57,22 @@ class RunJournal:
         if self._journal.pending > MOST_PENDING:
             await self._journal.written()
 
-    async def keep(self, event: Event, message: Message) -> int:
-        """Write a finished turn with its last event; it is safe, and has its number, when this returns."""
-        self._messages.append(message)
+    async def keep(
+        self,
+        event: Event,
+        message: Message | None = None,
+        lanes: Sequence[Lane] = (),
+        charges: Sequence[Charge] = (),
+    ) -> int:
+        """Write an event with what is kept of it; it is safe when this returns, and a message has its number."""
+        self._kept.append((message, lanes, charges))
         self._put([event])
-        return (await self._journal.written()).numbers[message.id]
+        written = await self._journal.written()
+        return written.numbers[message.id] if message is not None else 0
 
-    async def end(self, event: RunEnded) -> None:
-        self._ending = Ending(event.status, time.time())
+    async def end(self, event: RunEnded, revision: int = 0) -> None:
+        """End the run, unless more of it than `revision` is to be tried again."""
+        self._ending = Ending(event.status, time.time(), revision)
         self._put([event])
         await self._journal.written()
 
@@ -95,10 +105,26 @@ class RunJournal:
         """Number what waits, and hand it over."""
         now, first = time.time(), self._seq + 1
         bodies = [self._numbered(item, now) for item in self._pending]
-        entry = Entry(self.claim, first, bodies, self._messages, self._ending)
-        self._pending, self._messages, self._ending = [], [], None
+        entry = Entry(self.claim, first, bodies, self._taken(bodies), self._ending)
+        self._pending, self._kept, self._ending = [], [], None
         self._growing.clear()
         return entry
+
+    def _taken(self, bodies: list[str]) -> Kept | None:
+        """Put together what is kept with the events, if anything is."""
+        findings = {
+            item.name: body
+            for item, body in zip(self._pending, bodies, strict=True)
+            if isinstance(item, FINDINGS)
+        }
+        if not self._kept and not findings:
+            return None
+        return Kept(
+            [message for message, _, _ in self._kept if message is not None],
+            [lane for _, lanes, _ in self._kept for lane in lanes],
+            findings,
+            [charge for _, _, charges in self._kept for charge in charges],
+        )
 
     def _numbered(self, item: "Event | Growing", now: float) -> str:
         self._seq += 1

@@ -11,6 +11,7 @@ from moot.context.material import findings, transcript
 from moot.context.prompts import written
 from moot.engine.casting import Chains
 from moot.engine.insight_search import InsightSearch
+from moot.engine.room import room
 from moot.engine.speaker import Speaker
 from moot.engine.structured import structured
 from moot.model.chunks import Usage
@@ -20,7 +21,6 @@ from moot.model.ids import new_id
 from moot.model.knowledge import Consolidation, Export, Findings, FoundInsight, Insight
 from moot.model.requests import ModelRequest, user
 from moot.providers.embeddings import Embedder
-from moot.providers.registry import Resolved
 from moot.store.consolidations import Consolidations
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -28,7 +28,6 @@ from moot.store.insights import Insights
 from moot.store.projects import Projects
 from moot.store.vectors import Vectors
 
-ROOM = 200_000  # characters that a model is given to read, at most
 DISCUSSIONS = 100  # the newest of a project that are looked over
 INSIGHTS = 400
 
@@ -77,11 +76,11 @@ class Knowledge:
         discussion = await self._discussions.get(tenant, id)
         messages = await self._discussions.messages(id, hidden=False)
         chain = await self._chains(tenant, model or _model_of(discussion))
-        material = transcript(messages, await asyncio.to_thread(_room, chain))
+        material = transcript(messages, await asyncio.to_thread(room, chain))
         if not material.sources:
             raise Conflict("Nothing was said in this discussion yet: there is nothing to export.")
         answer = await structured(self._speaker, chain, _request("export", material.text), Export)
-        export = answer.value
+        export = answer.needed()
         found = _insights(export.insights, material.sources)
         kept = await self._insights.keep_export(tenant, id, export.summary, export.usefulness, found)
         return Exported(
@@ -106,9 +105,11 @@ class Knowledge:
         chain = await self._chains(tenant, model or _model_of(discussions[0]))
         started = await self._consolidations.start(tenant, project, chain[0].name)
         async with self._noted_as_failed(tenant, started):
-            material = findings(discussions, insights, await asyncio.to_thread(_room, chain))
+            material = findings(discussions, insights, await asyncio.to_thread(room, chain))
             answer = await structured(self._speaker, chain, _request("consolidate", material), Findings)
-            done = await self._consolidations.complete(tenant, started, answer.model, answer.value.patterns)
+            done = await self._consolidations.complete(
+                tenant, started, answer.model, answer.needed().patterns
+            )
         return Consolidated(consolidation=done, usage=answer.usage, cost=answer.cost)
 
     @asynccontextmanager
@@ -147,12 +148,6 @@ def _why(error: BaseException) -> str:
 
 def _model_of(discussion: Discussion) -> str:
     return discussion.model or discussion.participants[0].model
-
-
-def _room(chain: Sequence[Resolved]) -> int:
-    """Say how much may be read: a character a token of the smallest window, which is safe in any script."""
-    windows = [one.provider.profile(one.model).context for one in chain]
-    return min([ROOM, *(window for window in windows if window is not None)])
 
 
 def _request(prompt: str, material: str) -> ModelRequest:

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from moot.context.library import part
 from moot.context.project import describe
+from moot.model.debates import Debate
 from moot.model.discussions import Discussion
 from moot.model.errors import NotFound, UsageError
 from moot.model.participants import Participant
@@ -33,6 +34,8 @@ class Planning:
             language=discussion.language,
             rounds=discussion.rounds,
             to=to,
+            debate=discussion.debate or Debate(),
+            clerk=discussion.clerk,
         )
 
     async def _prompts(self, tenant: str, participants: tuple[Participant, ...]) -> dict[str, str]:

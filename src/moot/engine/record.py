@@ -7,8 +7,22 @@ from msgspec.structs import replace
 from moot.engine import metrics, remains, traces
 from moot.engine.journal import RunJournal
 from moot.engine.patience import patiently
+from moot.engine.remains import Remains
+from moot.engine.turns import charge_of
+from moot.model.debates import Lane
 from moot.model.discussions import Message
-from moot.model.events import Event, Reason, Seat, StageStarted, TextDelta, TurnEnded, TurnStarted
+from moot.model.events import (
+    ANSWERED,
+    FINDINGS,
+    Event,
+    Reason,
+    Seat,
+    StageStarted,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from moot.model.money import Charge
 from moot.store.runs import Claim
 
 Log = Callable[[], Awaitable[Iterable[Event]]]
@@ -26,6 +40,7 @@ class Record:
         log: Log,
     ) -> None:
         self.said = list(said)
+        self.found = [event for event in told if isinstance(event, FINDINGS)]
         self._journal = journal
         self._claim = claim
         self._opened = {(event.stage, event.round) for event in told if isinstance(event, StageStarted)}
@@ -41,14 +56,38 @@ class Record:
         if fresh:
             await self._journal.append(fresh)
 
-    async def keep(self, ended: TurnEnded, message: Message) -> None:
-        if (left := self._left.pop(ended.seat, None)) is not None:  # it ended before it began anew
-            seen = left.ended(None)
-            status = seen.status if ended.status == "failed" else ended.status
-            ended = replace(seen, status=status, fault=ended.fault)
-            asked = {name: getattr(message, name) for name in ("view", "upto", "instruction")}
-            message = replace(remains.message(self._claim, ended), **asked)
-        await self._keep(ended, message)
+    async def keep(
+        self,
+        event: Event,
+        message: Message | None = None,
+        *,
+        lanes: Sequence[Lane] = (),
+        charges: Sequence[Charge] = (),
+    ) -> None:
+        if isinstance(event, TurnEnded) and message is not None:
+            if (left := self._left.pop(event.seat, None)) is not None:  # it ended before it began anew
+                event, message = self._as_it_was_seen(event, message, left)
+                charges = [charge_of(event)]
+            await self._keep(event, message, lanes, charges)
+            return
+        number = await self._journal.keep(event, message, lanes, charges)
+        if message is not None:
+            self.said.append(replace(message, number=number))
+        if isinstance(event, FINDINGS):
+            self.found.append(event)
+
+    def _as_it_was_seen(self, ended: TurnEnded, message: Message, left: Remains) -> tuple[TurnEnded, Message]:
+        """End a turn that a crash cut off, and that did not begin anew, with the words that readers have seen."""
+        seen = left.ended(None)
+        status = seen.status if ended.status == "failed" else ended.status
+        ended = replace(seen, status=status, fault=ended.fault)
+        asked = {name: getattr(message, name) for name in ("view", "upto", "instruction")}
+        return ended, replace(remains.message(self._claim, ended), **asked)
+
+    def forget(self, participant: str) -> None:
+        mine = (self._claim.run, participant)
+        kept = [m for m in self.said if (m.run, m.participant) != mine or m.status in ANSWERED]
+        self.said[:] = kept
 
     async def close(self, reason: Reason | None) -> None:
         """End the turns that will not be spoken anew, or that a mistake of ours cut off."""
@@ -56,12 +95,15 @@ class Record:
             self._left = remains.unfinished(await patiently(self._log))
         for left in tuple(self._left.values()):
             ended = left.ended(reason)
-            await self._keep(ended, remains.message(self._claim, ended))
+            message = remains.message(self._claim, ended)
+            await self._keep(ended, message, remains.lanes(ended), [charge_of(ended)])
         self._left.clear()
         self._begun.clear()
 
-    async def _keep(self, ended: TurnEnded, message: Message) -> None:
-        number = await self._journal.keep(ended, message)
+    async def _keep(
+        self, ended: TurnEnded, message: Message, lanes: Sequence[Lane], charges: Sequence[Charge]
+    ) -> None:
+        number = await self._journal.keep(ended, message, lanes, charges)
         self._begun.discard(ended.seat)
         self.said.append(replace(message, number=number))
         metrics.count_turn(ended)

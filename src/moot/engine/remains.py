@@ -7,9 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moot.engine.estimate import estimate
-from moot.engine.table import Scene, turn_message
+from moot.engine.turns import Scene, turn_message
+from moot.model.debates import IN_LANES, Lane
 from moot.model.discussions import Message
 from moot.model.events import (
     ENDED_BY,
@@ -76,4 +78,16 @@ def unfinished(events: Iterable[Event]) -> dict[Seat, Remains]:
 
 
 def message(claim: Claim, ended: TurnEnded) -> Message:
-    return turn_message(Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan), ended)
+    made = turn_message(Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan), ended)
+    if ended.stage in IN_LANES:
+        return replace(made, thread=ended.participant)
+    return replace(made, role="synthesis") if ended.stage == "synthesis" else made
+
+
+def lanes(ended: TurnEnded) -> list[Lane]:
+    """Say how far a lane has come whose turn was cut off."""
+    if ended.stage not in IN_LANES:
+        return []
+    return [
+        Lane(participant=ended.participant, status="error", error="It was cut off before it had answered.")
+    ]

@@ -194,7 +194,7 @@ def _status(result: StreamResult) -> TurnStatus:
     match result.status:
         case "completed" | "tool_call":
             return "completed"
-        case "stopped_by_user" | "follow_up_interrupt" as reason:
+        case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
             return ENDED_BY[reason]
     return "partial" if result.text else "failed"
 

@@ -1,58 +1,39 @@
-"""The table that modes run on: every turn is a named step that reads a transcript, speaks, and is kept."""
+"""The table that modes run on: whatever is done at it is a named step, and no step is done twice."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
-from typing import Protocol
+from functools import partial
 
-from msgspec import Struct
-
-from moot.context.prompt import prompt
+from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
+from moot.engine.inquiries import Inquiries
 from moot.engine.speaker import Speaker
-from moot.model.chunks import Usage
-from moot.model.discussions import Message
-from moot.model.errors import UsageError
-from moot.model.events import ENDED_BY, Answer, Event, RunStatus, Seat, StageStarted, TurnEnded, TurnStatus
-from moot.model.faults import fault
-from moot.model.ids import new_id
+from moot.engine.stage import Stage
+from moot.engine.turns import ChainOf, Manner, Scene, Transcript, Turns
+from moot.model.debates import Lane, LaneStatus
+from moot.model.discussions import Role
+from moot.model.events import (
+    ANSWERED,
+    ENDED_BY,
+    Finding,
+    Notice,
+    NoticeKind,
+    RunStatus,
+    Seat,
+    StageStarted,
+    TurnStatus,
+)
 from moot.model.participants import Participant
 from moot.model.plans import Plan
-from moot.model.requests import Part
 from moot.modes import MODES
-from moot.providers.registry import Resolved
+from moot.modes.table import Brief
 from moot.streams.stop import Stop
 
-ChainOf = Callable[[Participant], Awaitable[Sequence[Resolved]]]
 Body = Callable[[], Coroutine[None, None, TurnStatus]]
 Step = Callable[[str, Body], Awaitable[TurnStatus]]
 
-
-class Transcript(Protocol):
-    """What was said until now, and the place where more is kept."""
-
-    @property
-    def said(self) -> Sequence[Message]: ...
-
-    def is_open(self, seat: Seat) -> bool:
-        """Tell whether readers have seen something of a turn, and not its end."""
-        ...
-
-    async def append(self, events: list[Event]) -> None: ...
-
-    async def keep(self, ended: TurnEnded, message: Message) -> None:
-        """Keep a finished turn; it is safe when this returns."""
-        ...
-
-
-class Scene(Struct, frozen=True, kw_only=True):
-    """Which run this is, and what everybody at the table shares."""
-
-    run: str
-    discussion: str
-    plan: Plan
-    attached: Mapping[str, tuple[Part, ...]] = {}
+MORE = 2  # how much dearer the next turn may be than the dearest one until now: it has more to read
 
 
 class Stopped(Exception):
@@ -69,21 +50,36 @@ class LiveTable:
         stop: Stop,
         step: Step,
     ) -> None:
-        self.plan = scene.plan
-        self.stops = {who.id: Stop(stop) for who in scene.plan.participants}
-        self._scene = scene
+        self.revision = scene.revision
+        self._turns = Turns(scene, transcript, chain_of, speaker, stop)
+        self._inquiries = Inquiries(scene.run, transcript, chain_of, speaker, stop)
         self._transcript = transcript
-        self._chain_of = chain_of
-        self._speaker = speaker
         self._stop = stop
         self._step = step
-        self._turns: list[TurnStatus] = []
+        self._stage: Stage | None = None
+        self._ended: list[TurnStatus] = []
+
+    @property
+    def plan(self) -> Plan:
+        return self._turns.plan
+
+    @property
+    def stops(self) -> dict[str, Stop]:
+        return self._turns.stops
 
     async def play(self) -> RunStatus:
         """Run the mode to its end, or to the stop that comes first."""
         with suppress(Stopped):
             await MODES[self.plan.mode](self)
-        return run_status(self._turns, self._stop)
+        return run_status(self._ended, self._stop)
+
+    def try_again(self, participant: str, plan: Plan) -> bool:
+        """Let a participant that failed speak anew while the others of its stage do; False if they do not."""
+        if self._stage is None or not self._stage.may_try_again(participant):
+            return False
+        self._turns.forget(participant, plan, self._stop)
+        self._stage.try_again(participant)
+        return True
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
         self._leave_if_stopped()
@@ -98,9 +94,10 @@ class LiveTable:
         view: View = everything,
         instruction: str = "",
     ) -> TurnStatus:
-        self._leave_if_stopped()
-        status = await self._named(Seat(who.id, stage, round), view, instruction)
-        self._leave_if_stopped()
+        seat = Seat(who.id, stage, round)
+        manner = Manner(view=view, instruction=instruction)
+        status = await self._done(_name(seat), lambda: self._turns.take(seat, manner))
+        self._ended.append(status)
         return status
 
     async def all_speak(
@@ -109,54 +106,142 @@ class LiveTable:
         *,
         round: int = 0,
         view: View = blind,
+        who: Sequence[Participant] | None = None,
+        brief: Brief | None = None,
+        then: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
         self._leave_if_stopped()
-        seats = [Seat(who.id, stage, round) for who in self.plan.speaking]
-        turns = await _together([self._named(seat, view, "") for seat in seats])
-        self._leave_if_stopped()
+        seats = [Seat(one.id, stage, round) for one in (self.plan.speaking if who is None else who)]
+        rules = self.plan.debate if then is not None else None
+        self._stage = current = Stage(
+            [seat.participant for seat in seats], rules.quorum if rules else None, self._call_late
+        )
+        manner = Manner(view=view, brief=brief, then=then)
+        with current.within(rules.deadline if rules else None):
+            turns = await self.together(*(self._lane(current, seat, manner) for seat in seats))
+        self._stage = None
+        self._ended += turns
         return {seat.participant: status for seat, status in zip(seats, turns, strict=True)}
+
+    async def one_speaks(
+        self,
+        candidates: Sequence[Participant],
+        stage: str,
+        *,
+        round: int = 0,
+        view: View,
+        brief: Brief,
+        role: Role,
+    ) -> TurnStatus:
+        manner = Manner(view=view, brief=brief, role=role)
+        return await self._step(
+            f"{stage}/{round}", partial(self._first_to_speak, candidates, stage, round, manner)
+        )
+
+    async def find(self, name: str, who: Participant, ask: Ask) -> TurnStatus:
+        step = f"find/{name}/{self.revision}/{who.id}"
+        return await self._step(step, lambda: self._inquiries.make(name, who, ask))
+
+    def found(self) -> Sequence[Finding]:
+        return self._transcript.found
+
+    async def conclude(self, finding: Finding) -> None:
+        if finding.name not in {one.name for one in self._transcript.found}:
+            await self._transcript.keep(finding)
+
+    async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
+        complete = [Lane(participant=who.id, status="complete") for who in lanes]
+        await self._told(kind, words, complete)
+
+    async def tell(self, kind: NoticeKind, words: str) -> None:
+        await self._told(kind, words, ())
+
+    async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:
+        if self.plan.cap is None:
+            return True
+        left_out = await self._done(f"afford/{what}/{self.revision}", lambda: self._afforded(what, speakers))
+        return left_out == "completed"
+
+    async def together(self, *doings: Awaitable[TurnStatus]) -> list[TurnStatus]:
+        """Wait for all; where one cannot be kept, the others end too, and the reason is passed on as it is.
+
+        Each begins its step before it waits for anything: so the steps are in the same order whenever this is done.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(_awaited(one)) for one in doings]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        self._leave_if_stopped()
+        return [task.result() for task in tasks]
+
+    async def _done(self, name: str, body: Body) -> TurnStatus:
+        """Do a step that nothing else is done beside, unless it was done."""
+        self._leave_if_stopped()
+        status = await self._step(name, body)
+        self._leave_if_stopped()
+        return status
 
     def _leave_if_stopped(self) -> None:
         if self._stop.reason is not None:
             raise Stopped
 
-    async def _named(self, seat: Seat, view: View, instruction: str) -> TurnStatus:
-        name = f"{seat.stage}/{seat.round}/{seat.participant}"
-        status = await self._step(name, lambda: self._turn(seat, view, instruction))
-        self._turns.append(status)
+    async def _lane(self, stage: Stage, seat: Seat, manner: Manner) -> TurnStatus:
+        status = await self._step(_name(seat), lambda: self._until_it_answers(stage, seat, manner))
+        stage.ended(seat.participant, status)  # it may have been done before a crash
         return status
 
-    async def _turn(self, seat: Seat, view: View, instruction: str) -> TurnStatus:
-        said = self._transcript.said
-        if (done := _kept(said, self._scene.run, seat)) is not None:
-            return done.status
-        stopped = self.stops[seat.participant].reason
-        if stopped is not None and not self._transcript.is_open(seat):
-            return ENDED_BY[stopped]  # before its turn: there is nothing to keep or to tell
-        upto = max((message.number for message in said), default=0)
-        ended = await self._asked(seat, view(said, seat.participant, self._scene.run), instruction)
-        message = turn_message(self._scene, ended, view.__name__, upto, instruction)
-        await self._transcript.keep(ended, message)
-        return ended.status
+    async def _until_it_answers(self, stage: Stage, seat: Seat, manner: Manner) -> TurnStatus:
+        """Take a turn, and again if that is wished while the others still speak."""
+        while True:
+            status = await self._turns.take(seat, manner)
+            stage.ended(seat.participant, status)
+            if status in ANSWERED or not await stage.is_to_try_again(seat.participant):
+                return status
 
-    async def _asked(self, seat: Seat, seen: Sequence[Message], instruction: str) -> TurnEnded:
-        who = self.plan.participant(seat.participant)
-        request = prompt(self.plan, who, seen, instruction, self._scene.attached)
-        try:
-            chain = await self._chain_of(who)
-        except UsageError as error:  # no key, say: this lane fails with words, the others go on
-            return _refused(seat, who, error)
-        return await self._speaker.speak(seat, chain, request, self.stops[who.id], self._transcript.append)
+    def _call_late(self, participants: Collection[str]) -> None:
+        for participant in participants:
+            self.stops[participant].request("late")
+
+    async def _first_to_speak(
+        self, candidates: Sequence[Participant], stage: str, round: int, manner: Manner
+    ) -> TurnStatus:
+        status: TurnStatus = "failed"
+        for who, following in zip(candidates, [*candidates[1:], None], strict=True):
+            status = await self._turns.take(Seat(who.id, stage, round), manner)
+            if status in ANSWERED or self._stop.reason is not None:
+                return status
+            words = f"{who.name} could not give the {stage}"
+            words = f"{words}: {following.name} does." if following else f"{words}, nor could anybody else."
+            kind: NoticeKind = "lead_replaced" if following else "missing"
+            await self._transcript.append([Notice(kind=kind, message=words)])
+        return status
+
+    async def _told(self, kind: NoticeKind, words: str, lanes: Sequence[Lane]) -> None:
+        async def tell() -> TurnStatus:
+            await self._transcript.keep(Notice(kind=kind, message=words), lanes=lanes)
+            return "completed"
+
+        await self._done(f"tell/{kind}/{self.revision}", tell)
+
+    async def _afforded(self, what: str, speakers: Sequence[Participant]) -> TurnStatus:
+        """Keep enough for the synthesis, too: it is what the run is for."""
+        cap = self.plan.cap or 0.0
+        lead = self._turns.dearest(self.plan.lead.id)
+        more = MORE * (lead + sum(self._turns.dearest(who.id) for who in speakers))
+        if self._turns.spent + more <= cap:
+            return "completed"
+        words = f"{what} is left out: it would cost about ${more:.4f}, and of the cap of ${cap:.4f} only ${max(0.0, cap - self._turns.spent):.4f} are left."
+        await self._transcript.append([Notice(kind="cap", message=words)])
+        return "stopped"
 
 
-async def _together(turns: Sequence[Coroutine[None, None, TurnStatus]]) -> list[TurnStatus]:
-    """Wait for all; where one cannot be kept, the others end too, and the reason is passed on as it is."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(turn) for turn in turns]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
+async def _awaited(doing: Awaitable[TurnStatus]) -> TurnStatus:
+    return await doing
+
+
+def _name(seat: Seat) -> str:
+    return f"{seat.stage}/{seat.round}/{seat.participant}"
 
 
 def run_status(turns: Sequence[TurnStatus], stop: Stop) -> RunStatus:
@@ -166,55 +251,3 @@ def run_status(turns: Sequence[TurnStatus], stop: Stop) -> RunStatus:
     if "completed" in turns:
         return "completed"
     return "stopped" if "stopped" in turns else "failed"
-
-
-def _kept(said: Sequence[Message], run: str, seat: Seat) -> Message | None:
-    """Find a turn that was kept before a crash: it is not asked, or paid, again."""
-    name = (run, seat.participant, seat.stage, seat.round)
-    return next((m for m in reversed(said) if (m.run, m.participant, m.stage, m.round) == name), None)
-
-
-def _refused(seat: Seat, who: Participant, error: UsageError) -> TurnEnded:
-    return TurnEnded(
-        participant=seat.participant,
-        stage=seat.stage,
-        round=seat.round,
-        status="failed",
-        message=Answer(),
-        model=who.model,
-        usage=Usage(),
-        cost=0.0,
-        fault=fault("auth", str(error), retryable=False),
-    )
-
-
-def turn_message(
-    scene: Scene, ended: TurnEnded, view: str | None = None, upto: int | None = None, instruction: str = ""
-) -> Message:
-    """Make the message of a turn that ended; how its prompt was made is not known after a crash."""
-    return Message(
-        id=new_id("msg"),
-        discussion=scene.discussion,
-        run=scene.run,
-        role="assistant",
-        content=ended.message.text,
-        thoughts=ended.message.thoughts,
-        details=ended.message.details,
-        participant=ended.participant,
-        name=scene.plan.participant(ended.participant).name,
-        stage=ended.stage,
-        round=ended.round,
-        status=ended.status,
-        provider=ended.model.partition("/")[0],
-        model=ended.model,
-        usage=ended.usage,
-        cost=ended.cost,
-        latency=ended.latency,
-        first_token=ended.first_token,
-        fault=ended.fault,
-        audience=scene.plan.to,
-        view=view,
-        upto=upto,
-        instruction=instruction or None,
-        created_at=time.time(),
-    )

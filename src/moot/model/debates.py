@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 LaneStatus = Literal["initial", "debate", "complete", "error"]
+IN_LANES = ("initial", "debate")  # stages in which each speaks in a thread of its own
 
 
 class Debate(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,18 +59,18 @@ class Summary(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """`points` are those of a Borda count: one for each answer that a voter put below this one."""
+    """`points` are those of a Borda count: one for each answer that a voter put below this one, half for a tie."""
 
     participant: str
-    points: int
+    points: float
     votes: int
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """The best first. `ballots` say who put the others in which order; nobody ranked its own answer."""
+    """The best first. `ballots` say who put the others in which order, ties together; nobody ranked its own answer."""
 
     places: tuple[Place, ...]
-    ballots: dict[str, tuple[str, ...]]
+    ballots: dict[str, tuple[tuple[str, ...], ...]]
 
 
 class Voice(Struct, frozen=True, kw_only=True):

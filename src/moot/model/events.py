@@ -11,17 +11,37 @@ from typing import Literal
 from msgspec import Struct
 
 from moot.model.chunks import Finish, Usage
+from moot.model.debates import Ledger, Ranking, Summary
 from moot.model.faults import Fault
 from moot.model.participants import Participant
 
 TurnStatus = Literal["completed", "stopped", "interrupted", "partial", "failed"]
 RunStatus = Literal["completed", "stopped", "interrupted", "failed"]
-Reason = Literal["stopped_by_user", "follow_up_interrupt"]  # why a run, or a turn, is not let finish
-NoticeKind = Literal["retry", "waiting", "next_key", "fallback", "asked_again", "resumed", "gave_up"]
+Reason = Literal[
+    "stopped_by_user", "follow_up_interrupt", "late", "over_cap"
+]  # why a run, or a turn, is not let finish
+NoticeKind = Literal[
+    "retry",
+    "waiting",
+    "next_key",
+    "fallback",
+    "asked_again",
+    "resumed",
+    "gave_up",
+    "retried",
+    "late",
+    "lead_replaced",
+    "agreed",
+    "cap",
+    "missing",
+]
 
+ANSWERED: frozenset[TurnStatus] = frozenset({"completed", "partial"})  # there are words that can be used
 ENDED_BY: Mapping[Reason, Literal["stopped", "interrupted"]] = {
     "stopped_by_user": "stopped",
     "follow_up_interrupt": "interrupted",
+    "late": "stopped",
+    "over_cap": "stopped",
 }
 
 
@@ -117,6 +137,53 @@ class TurnEnded(_TurnEvent, frozen=True, kw_only=True):
     latency: float = 0.0
 
 
+class Prompted(_TurnEvent, frozen=True, kw_only=True):
+    """A participant is told something that people are not shown unasked; `message` is its id."""
+
+    message: str
+
+
+class _Finding(_Event, frozen=True, kw_only=True):
+    """Something that was found out in a run. `basis` is a digest of all that it rests on."""
+
+    basis: str
+    model: str = ""
+    usage: Usage = Usage()
+    cost: float | None = 0.0
+
+    @property
+    def name(self) -> str:
+        """Name what was found, and what it was found in: it is not asked for twice."""
+        return f"{self.__struct_config__.tag}/{self.basis}"
+
+
+class Agreed(_Finding, frozen=True, kw_only=True):
+    """Whether the first answers agree; `saved` is what the debate would have cost, about."""
+
+    agree: bool
+    reason: str
+    saved: float | None = None
+
+
+class SummaryMade(_Finding, frozen=True, kw_only=True, tag="summary"):
+    summary: Summary
+
+
+class LedgerMade(_Finding, frozen=True, kw_only=True, tag="ledger"):
+    ledger: Ledger
+
+
+class BallotCast(_Finding, frozen=True, kw_only=True, tag="ballot"):
+    """One participant's order of the others' answers, the best first, ties together."""
+
+    participant: str
+    order: tuple[tuple[str, ...], ...]
+
+
+class RankingMade(_Finding, frozen=True, kw_only=True, tag="ranking"):
+    ranking: Ranking
+
+
 class RunEnded(_Event, frozen=True, kw_only=True):
     status: RunStatus
 
@@ -131,5 +198,13 @@ Event = (
     | ToolCalled
     | Notice
     | TurnEnded
+    | Prompted
+    | Agreed
+    | SummaryMade
+    | LedgerMade
+    | BallotCast
+    | RankingMade
     | RunEnded
 )
+Finding = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade
+FINDINGS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade)

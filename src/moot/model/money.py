@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from moot.model.chunks import Usage
+from moot.model.ids import new_id
 
 Purpose = Literal[
     "answer",
@@ -20,13 +21,14 @@ Purpose = Literal[
 
 
 class Charge(Struct, frozen=True, kw_only=True):
-    """One call of a model. `cost` is None where nobody knows the price."""
+    """One call of a model. `cost` is None where nobody knows the price; what has one `id` is paid once."""
 
     purpose: Purpose
     model: str
     usage: Usage
     cost: float | None
     participant: str | None = None
+    id: str = field(default_factory=lambda: new_id("charge"))
 
 
 class Payer(Struct, frozen=True, kw_only=True):

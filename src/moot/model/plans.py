@@ -34,5 +34,10 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def speaking(self) -> tuple[Participant, ...]:
         return tuple(who for who in self.participants if self.to is None or who.id in self.to)
 
+    @property
+    def lead(self) -> Participant:
+        """Who sums up: by the rules, else the first of those who speak."""
+        return next((who for who in self.speaking if who.id == self.debate.lead), self.speaking[0])
+
     def participant(self, id: str) -> Participant:
         return next(who for who in self.participants if who.id == id)

@@ -4,11 +4,17 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from moot.modes.auto_continue import auto_continue
 from moot.modes.consensus import consensus
+from moot.modes.debate import debate
 from moot.modes.parallel import parallel
 from moot.modes.single import single
 from moot.modes.table import Table
 
 Mode = Callable[[Table], Awaitable[None]]
 
-CHOOSABLE: Mapping[str, Mode] = {"single": single, "parallel": parallel, "consensus": consensus}
+CHOOSABLE: Mapping[str, Mode] = {
+    "single": single,
+    "parallel": parallel,
+    "consensus": consensus,
+    "debate": debate,
+}
 MODES: Mapping[str, Mode] = {**CHOOSABLE, "continue": auto_continue}

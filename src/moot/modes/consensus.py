@@ -7,6 +7,8 @@ from moot.modes.table import Table
 async def consensus(table: Table) -> None:
     rounds = table.plan.rounds if len(table.plan.speaking) > 1 else 1  # alone, there is nobody to agree with
     for round_ in range(rounds):
+        if round_ and not await table.affords(f"Round {round_ + 1}", table.plan.speaking):
+            return
         await table.open_stage("round", round_)
         for participant in table.plan.speaking:
             await table.speak(participant, "round", round=round_, view=everything)

@@ -1,21 +1,33 @@
 """What a mode can do. Stops, failures, storage and replay are the table's business, not the mode's."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
-from moot.model.events import TurnStatus
+from moot.model.debates import LaneStatus
+from moot.model.discussions import Message, Role
+from moot.model.events import Finding, NoticeKind, TurnStatus
 from moot.model.participants import Participant
 from moot.model.plans import Plan
+
+# What somebody is told before speaking: of all that was said in this run, for whom, in so many characters.
+Brief = Callable[[Sequence[Message], str, str, int], str]
 
 
 class Table(Protocol):
     """Turns at a table. A turn is named by its stage, its round and who speaks; no name is used twice in a run.
 
-    A participant that fails is a status, never an exception. When the whole run is stopped, the mode is left.
+    A participant that fails is a status, never an exception. When the whole run is stopped, the mode is left. A mode
+    is played again from its start where something of the run is tried again; what is done then is not done twice.
+    `revision` counts these, for what has to be made anew.
     """
 
     @property
     def plan(self) -> Plan: ...
+
+    @property
+    def revision(self) -> int: ...
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
         """Tell readers that something new begins."""
@@ -37,6 +49,52 @@ class Table(Protocol):
         *,
         round: int = 0,
         view: View = blind,
+        who: Sequence[Participant] | None = None,
+        brief: Brief | None = None,
+        then: LaneStatus | None = None,
     ) -> dict[str, TurnStatus]:
-        """Let everybody who is spoken to speak at the same time."""
+        """Let everybody who is spoken to, or only some, speak at the same time.
+
+        With `then` each speaks in a lane, a thread of its own, which has come so far when it has answered; the rules
+        of the debate say whom the others wait for.
+        """
+        ...
+
+    async def one_speaks(
+        self,
+        candidates: Sequence[Participant],
+        stage: str,
+        *,
+        round: int = 0,
+        view: View,
+        brief: Brief,
+        role: Role,
+    ) -> TurnStatus:
+        """Let the first of several speak for all, and the next one where that fails."""
+        ...
+
+    async def find(self, name: str, who: Participant, ask: Ask) -> TurnStatus:
+        """Let somebody's model find something out; where it does not, readers are told so and nothing else happens."""
+        ...
+
+    def found(self) -> Sequence[Finding]:
+        """Return all that was found until now."""
+        ...
+
+    async def conclude(self, finding: Finding) -> None:
+        """Keep and tell what follows from what was found."""
+        ...
+
+    async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
+        """Tell that lanes are complete without more, and why."""
+        ...
+
+    async def tell(self, kind: NoticeKind, words: str) -> None: ...
+
+    async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:
+        """Tell whether the run's cap leaves room for more turns; if not, readers are told what is left out."""
+        ...
+
+    async def together(self, *doings: Awaitable[TurnStatus]) -> Sequence[TurnStatus]:
+        """Do several things at the same time: each a single one of those above."""
         ...

@@ -73,10 +73,11 @@ class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`{question}`, `{system}` and `{model}` in the answer stand for what was asked; times are seconds.
 
-    A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them).
+    `when` holds other answers by words that were asked; the first that fits is given instead of `answer`. A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them).
     """
 
     answer: str = SAMPLE
+    when: dict[str, str] = {}
     thoughts: str = ""
     tool: ScriptedTool | None = None
     chunk: int = 8
@@ -86,6 +87,9 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fault: str = ""
     fault_after: int = 3
     fault_times: int = 0
+
+    def reply(self, asked: str) -> str:
+        return next((answer for words, answer in self.when.items() if words in asked), self.answer)
 
 
 LOOK_UP = ScriptedTool("look_up", '{"word": "moot"}')
@@ -145,7 +149,7 @@ class Scripts:
         self._calls[name] += 1
         faulty = not script.fault_times or self._calls[name] <= script.fault_times
         said = {"question": question(request), "system": request.system, "model": name}
-        answer = script.answer
+        answer = script.reply(f"{request.system}\n{said['question']}")
         for word, value in said.items():
             answer = answer.replace(f"{{{word}}}", value)
         return Performance(script, answer, script.fault if faulty else "", len(said["question"]) // 4 + 1)

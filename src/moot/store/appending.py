@@ -12,8 +12,10 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from moot.model.debates import Lane
 from moot.model.discussions import Message
 from moot.model.events import RunStatus
+from moot.model.money import Charge
 from moot.store.database import Database
 from moot.store.runs import Claim
 
@@ -47,17 +49,29 @@ WHERE true ON CONFLICT DO NOTHING
 
 
 class Ending(Struct, frozen=True):
+    """`revision` is the last one that was heeded: if more is to be tried again, the run goes on."""
+
     status: RunStatus
     at: float
+    revision: int = 0
+
+
+class Kept(Struct, frozen=True):
+    """What is in tables of its own: finished turns, how far lanes have come, findings by name, what was paid."""
+
+    messages: list[Message] = []
+    lanes: list[Lane] = []
+    findings: dict[str, str] = {}
+    charges: list[Charge] = []
 
 
 class Entry(Struct, frozen=True):
-    """What one run adds to the log at once: events from number `first` on, finished turns, perhaps its end."""
+    """What one run adds to the log at once: events from number `first` on, and what is kept together with them."""
 
     claim: Claim
     first: int
     bodies: list[str]
-    messages: list[Message] = []
+    kept: "Kept | None" = None
     ending: Ending | None = None
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from msgspec.structs import asdict
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.money import Charge, Payer
@@ -12,7 +12,12 @@ from moot.store.schema import charge
 
 
 async def add_charges(connection: AsyncConnection, payer: Payer, charges: Sequence[Charge]) -> None:
+    """Write down what was paid; what is there already is not paid twice."""
+    if not charges:
+        return
+    there = select(charge.c.id).where(charge.c.id.in_([one.id for one in charges]))
+    known = set((await connection.execute(there)).scalars())
     now = time.time()
-    rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in charges]
+    rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in charges if one.id not in known]
     if rows:
         await connection.execute(insert(charge), rows)

@@ -7,15 +7,19 @@ its runs are named. Written twice, a batch is there once.
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import bindparam, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE, Message
 from moot.model.errors import NotFound
-from moot.store.appending import Ending, Entry, add, add_within, news_of_others
+from moot.model.money import Payer
+from moot.store.appending import Ending, Entry, Kept, add, add_within, news_of_others
+from moot.store.charges import add_charges
 from moot.store.database import Database
 from moot.store.discussions import hold, message_values, tell_change
-from moot.store.schema import discussion, message, run, run_event
+from moot.store.lanes import move
+from moot.store.runs import Claim
+from moot.store.schema import discussion, finding, message, run, run_event
 
 A_PAGE = 500  # events
 LARGEST_PAGE = 256 * 1024  # characters, and the event that goes past them
@@ -27,6 +31,7 @@ NEWEST = (
     .label("newest")
 )
 TURN = (message.c.run, message.c.stage, message.c.round, message.c.participant)
+NUMBERED = select(message.c.number).where(message.c.id == bindparam("of_id"))
 KEPT = select(message.c.number).where(*(column == bindparam(f"of_{column.name}") for column in TURN))
 
 
@@ -79,7 +84,7 @@ class Events:
         return Standing(row.status in LIVE, row.newest)
 
     async def write(self, entries: Sequence[Entry]) -> Written:
-        if any(entry.messages or entry.ending for entry in entries):
+        if any(entry.kept or entry.ending for entry in entries):
             owned, numbers = await self._write_more(entries)
         else:
             owned, numbers = await add(self._database, entries), {}
@@ -94,24 +99,41 @@ class Events:
             owned = await add_within(self._database, connection, entries)
             for entry in entries:
                 if entry.claim.run in owned:
-                    for new in entry.messages:
-                        numbers[new.id] = await self._keep(connection, entry, new)
+                    if entry.kept is not None:
+                        numbers |= await self._keep(connection, entry.claim, entry.kept)
                     if entry.ending is not None:
                         await self._end(connection, entry, entry.ending)
         return owned, numbers
 
-    async def _keep(self, connection: AsyncConnection, entry: Entry, new: Message) -> int:
+    async def _keep(self, connection: AsyncConnection, claim: Claim, kept: Kept) -> dict[str, int]:
+        """Write what is kept, and return the numbers of messages."""
+        for moved in kept.lanes:
+            await move(connection, claim.run, moved)
+        for name, body in kept.findings.items():
+            unless_there = self._database.insert(finding).on_conflict_do_nothing()
+            await connection.execute(unless_there, {"run": claim.run, "name": name, "body": body})
+        payer = Payer(tenant=claim.tenant, account=claim.account, discussion=claim.discussion, run=claim.run)
+        await add_charges(connection, payer, kept.charges)
+        return {new.id: await self._keep_message(connection, claim, new) for new in kept.messages}
+
+    async def _keep_message(self, connection: AsyncConnection, claim: Claim, new: Message) -> int:
         """Insert a finished turn unless it is there, and return its number."""
         unless_there = self._database.insert(message).on_conflict_do_nothing()
-        await connection.execute(unless_there, message_values(entry.claim.tenant, new, entry.claim.place))
+        await connection.execute(unless_there, message_values(claim.tenant, new, claim.place))
+        if new.participant is None:
+            return int((await connection.execute(NUMBERED, {"of_id": new.id})).scalar_one())
         name = {f"of_{column.name}": getattr(new, column.name) for column in TURN}
         return int((await connection.execute(KEPT, name)).scalar_one())
 
     async def _end(self, connection: AsyncConnection, entry: Entry, ending: Ending) -> None:
+        heeded = run.c.revision <= ending.revision
         await connection.execute(
             update(run)
             .where(run.c.id == entry.claim.run, run.c.status.in_(LIVE))
-            .values(status=ending.status, ended_at=ending.at)
+            .values(
+                status=case((heeded, ending.status), else_="waiting"),
+                ended_at=case((heeded, ending.at), else_=None),
+            )
         )
         touched = (
             update(discussion).where(discussion.c.id == entry.claim.discussion).values(updated_at=ending.at)

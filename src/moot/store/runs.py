@@ -11,18 +11,29 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.model.discussions import LIVE, Run
 from moot.model.errors import NotFound
 from moot.model.events import Reason
+from moot.model.money import Payer
 from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.discussions import RUN_FIELDS
+from moot.store.lanes import add_lanes
 from moot.store.roll import hold_worker
 from moot.store.schema import run, run_event
 
 
+class Again(Struct, frozen=True):
+    """Who is to try again, and in which revision each is due; `plan` says with which models."""
+
+    revision: int
+    retried: dict[str, int]
+    plan: Plan
+
+
 class Wishes(Struct, frozen=True):
-    """What is wished of a run: that it ends, and why; and which participants are to end."""
+    """What is wished of a run: that it ends, and why; which participants are to end, and which to try again."""
 
     stop: Reason | None
     stopped: tuple[str, ...]
+    again: Again | None = None
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -35,6 +46,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     epoch: int
     seq: int
     place: int
+    revision: int = 0
+    account: str | None = None
 
 
 class Runs:
@@ -60,7 +73,7 @@ class Runs:
             update(run)
             .where(run.c.id == id, run.c.status.in_(LIVE))
             .values(epoch=run.c.epoch + 1, worker=worker, status="running")
-            .returning(run.c.tenant, run.c.discussion, run.c.plan, run.c.epoch, run.c.place)
+            .returning(*(run.c[name] for name in Claim.__struct_fields__ if name in run.c))
         )
         last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
         async with self._database.write() as connection:
@@ -71,11 +84,21 @@ class Runs:
             seq = int((await connection.execute(last)).scalar_one())
         return Claim(run=id, seq=seq, **row)
 
-    async def wishes(self, id: str) -> Wishes:
-        query = select(run.c.stop, run.c.stopped).where(run.c.id == id)
+    async def is_waiting(self, id: str) -> int | None:
+        """Return the revision in which a run is to go on, if it is to."""
+        query = select(run.c.revision).where(run.c.id == id, run.c.status == "waiting")
         async with self._database.read() as connection:
-            row = (await connection.execute(query)).first()
-        return Wishes(row.stop, row.stopped or ()) if row else Wishes("stopped_by_user", ())
+            revision: int | None = (await connection.execute(query)).scalar()
+        return revision
+
+    async def wishes(self, id: str) -> Wishes:
+        columns = (run.c.stop, run.c.stopped, run.c.revision, run.c.retried, run.c.plan)
+        async with self._database.read() as connection:
+            row = (await connection.execute(select(*columns).where(run.c.id == id))).first()
+        if row is None:
+            return Wishes("stopped_by_user", ())
+        again = Again(row.revision, row.retried, row.plan) if row.retried else None
+        return Wishes(row.stop, row.stopped or (), again)
 
     async def wish_stop(self, tenant: str, id: str, participant: str | None = None) -> Run:
         """Note that a run, or one participant of it, is to end; a run that is over stays as it is."""
@@ -106,17 +129,20 @@ class Runs:
         async with self._database.read() as connection:
             return (await connection.execute(query)).first() is not None
 
-    async def left_by(self, worker: str) -> Sequence[str]:
-        """List the runs that a worker had when it was last seen."""
-        query = select(run.c.id).where(run.c.worker == worker, run.c.status.in_(LIVE)).order_by(run.c.id)
+    async def left_by(self, worker: str) -> Sequence[tuple[str, int]]:
+        """List the runs that a worker had when it was last seen, and the revisions they are in."""
+        query = select(run.c.id, run.c.revision).where(run.c.worker == worker, run.c.status.in_(LIVE))
         async with self._database.read() as connection:
-            return (await connection.execute(query)).scalars().all()
+            return [(row.id, row.revision) for row in await connection.execute(query.order_by(run.c.id))]
 
 
-async def add_run(connection: AsyncConnection, tenant: str, new: Run, plan: Plan, worker: str) -> None:
+async def add_run(connection: AsyncConnection, payer: Payer, new: Run, plan: Plan, worker: str) -> None:
     await hold_worker(connection, worker)
     values = msgspec.structs.asdict(new)
-    await connection.execute(insert(run).values(**values, tenant=tenant, plan=plan, worker=worker))
+    who = {"tenant": payer.tenant, "account": payer.account}
+    await connection.execute(insert(run).values(**values, **who, plan=plan, worker=worker))
+    if plan.mode == "debate":
+        await add_lanes(connection, new.id, [one.id for one in plan.speaking])
 
 
 async def interrupt(database: Database, connection: AsyncConnection, discussion: str) -> None:

@@ -325,7 +325,7 @@ file = Table(
 charge = Table(  # every call of a model; it outlives the discussion, because it was paid
     "charge",
     metadata,
-    Column("number", Number, primary_key=True, autoincrement=True),
+    _id(),
     _tenant(),
     Column("account", Text, nullable=True),
     Column("discussion", Text, nullable=True),

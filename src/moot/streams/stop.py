@@ -1,10 +1,12 @@
-"""Whether a run, or one participant of it, should end, and why. A stop outranks a follow-up."""
+"""Whether a run, or one participant of it, should end, and why. What a person wants outranks the rest."""
 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from moot.model.events import Reason
+
+RANKS: tuple[Reason, ...] = ("late", "over_cap", "follow_up_interrupt", "stopped_by_user")
 
 
 class Stop:
@@ -17,7 +19,7 @@ class Stop:
             parent._watchers.add(self.request)  # noqa: SLF001 - the same class
 
     def request(self, reason: Reason = "stopped_by_user") -> None:
-        if self.reason in {reason, "stopped_by_user"}:
+        if self.reason is not None and RANKS.index(reason) <= RANKS.index(self.reason):
             return
         self.reason = reason
         for watcher in tuple(self._watchers):

@@ -136,7 +136,7 @@ class Listener:
         if self._finish is not None:
             return self._finished(text)
         match guard.ending:
-            case "stopped_by_user" | "follow_up_interrupt" as reason:
+            case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
                 return reason, None
             case "total":
                 return "timeout", fault("timeout", f"The answer took longer than {self._limits.total:g} s.")

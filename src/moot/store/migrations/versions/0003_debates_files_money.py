@@ -6,7 +6,6 @@ from alembic import op
 revision = "0003"
 down_revision = "0002"
 
-NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 FLOAT = sa.Float(precision=53)
 
 
@@ -80,7 +79,7 @@ def make_files() -> None:
 def make_money() -> None:
     op.create_table(
         "charge",
-        sa.Column("number", NUMBER, nullable=False, autoincrement=True),
+        sa.Column("id", sa.Text(), nullable=False),
         sa.Column("tenant", sa.Text(), nullable=False),
         sa.Column("account", sa.Text(), nullable=True),
         sa.Column("discussion", sa.Text(), nullable=True),
@@ -92,7 +91,7 @@ def make_money() -> None:
         sa.Column("cost", FLOAT, nullable=True),
         sa.Column("created_at", FLOAT, nullable=False),
         sa.ForeignKeyConstraint(["tenant"], ["tenant.id"], name="fk_charge_tenant", ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("number", name="pk_charge"),
+        sa.PrimaryKeyConstraint("id", name="pk_charge"),
     )
     op.create_index("ix_charge_account_created_at", "charge", ["account", "created_at"])
     op.create_index("ix_charge_run", "charge", ["run"])

@@ -1,0 +1,86 @@
+"""What is told in a debate: to each what the others answered, and to the lead what all of them did."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from msgspec import Struct
+
+from moot.context.fitting import cut
+from moot.context.prompts import written
+from moot.model.debates import IN_LANES
+from moot.model.discussions import Message
+
+BETWEEN = "\n\n"
+
+
+class Position(Struct, frozen=True):
+    """What somebody answered alone, and after reading the others; the same message if it went no further."""
+
+    first: Message
+    final: Message
+
+    @property
+    def participant(self) -> str:
+        return self.first.participant or ""
+
+    @property
+    def name(self) -> str:
+        return self.first.name or self.participant
+
+
+def positions(said: Sequence[Message], run: str) -> list[Position]:
+    """List those who answered in a run, by their ids; errors are no answers."""
+    found: dict[str, Position] = {}
+    for stage in IN_LANES:
+        for message in said:
+            if message.run == run and message.stage == stage and _is_answer(message):
+                who = message.participant or ""
+                found[who] = Position(found[who].first if who in found else message, message)
+    return [found[who] for who in sorted(found)]
+
+
+def read_the_others(said: Sequence[Message], run: str, participant: str, room: int) -> str:
+    """Hand somebody the question and what every other one answered."""
+    others = [one.first for one in positions(said, run) if one.participant != participant]
+    return written("read_the_others").format(question=question(said, run), answers=_labelled(others, room))
+
+
+def sum_up(said: Sequence[Message], run: str, participant: str, room: int) -> str:
+    """Ask for one answer from all of them, one's own included."""
+    finals = [one.final for one in positions(said, run)]
+    name = next((m.name for m in finals if m.participant == participant), None) or "one of them"
+    return written("sum_up").format(name=name, answers=_labelled(finals, room))
+
+
+def question(said: Sequence[Message], run: str) -> str:
+    asked = (m.content for m in said if m.run == run and m.role == "user" and not m.hidden)
+    return next(asked, "")
+
+
+def fitted(texts: Sequence[str], room: int) -> list[str]:
+    """Cut texts so that all of them fit: what short ones leave, the long ones may take."""
+    most, left = room, room
+    for place, length in enumerate(sorted(len(text) for text in texts)):
+        most = left // (len(texts) - place)
+        if length > most:
+            break
+        left -= length
+    else:
+        return list(texts)
+    return [cut(text, max(most, 1)) for text in texts]
+
+
+def _labelled(answers: Sequence[Message], room: int) -> str:
+    texts = fitted([one.content.strip() for one in answers], room)
+    blocks = zip(map(_heading, answers), texts, strict=True)
+    return BETWEEN.join(chain.from_iterable(blocks))
+
+
+def _heading(message: Message) -> str:
+    cut_off = " (cut off)" if message.status != "completed" else ""
+    return f"### {message.name}{cut_off}"
+
+
+def _is_answer(message: Message) -> bool:
+    said = message.status in {"completed", "partial"} and message.content.strip() != ""
+    return said and message.role == "assistant" and message.participant is not None

@@ -1,0 +1,45 @@
+"""Questions about what was said: what a model is to find out, in which form, and what becomes of its answer."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from moot.context.prompts import written
+from moot.model.discussions import Message
+from moot.model.events import Finding
+from moot.model.money import Purpose
+from moot.model.requests import ModelRequest, user
+
+MOST_TOKENS = 4000
+
+
+class Inquiry(Struct, frozen=True, kw_only=True):
+    """`found` turns an answer of the type `answer` into what is told of it; `check` says what is wrong with one.
+
+    `basis` names all that the answer rests on, so that the same is not asked twice.
+    """
+
+    purpose: Purpose
+    basis: str
+    request: ModelRequest
+    answer: type[Any]
+    found: Callable[[Any], Finding]
+    check: Callable[[Any], str | None]
+
+
+Ask = Callable[[Sequence[Message], str, int], Inquiry]  # of what was said in a run, in so many characters
+
+
+def requested(prompt: str, material: str, **words: str) -> ModelRequest:
+    return ModelRequest(
+        model="",
+        system=written(prompt).format(**words) if words else written(prompt),
+        messages=(user(material),),
+        max_tokens=MOST_TOKENS,
+    )
+
+
+def basis(*parts: str) -> str:
+    return sha256("\0".join(parts).encode()).hexdigest()[:24]

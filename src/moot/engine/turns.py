@@ -1,0 +1,304 @@
+"""One turn: looked up if it was kept, else prepared, spoken and kept, whatever comes of it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from moot.context.prompt import prompt
+from moot.context.views import View, everything
+from moot.engine.room import room
+from moot.engine.speaker import Speaker
+from moot.model.chunks import Usage
+from moot.model.debates import Lane, LaneStatus
+from moot.model.discussions import Message, Role
+from moot.model.errors import UsageError
+from moot.model.events import (
+    ANSWERED,
+    ENDED_BY,
+    Answer,
+    Event,
+    Finding,
+    Notice,
+    Prompted,
+    Reason,
+    Seat,
+    TurnEnded,
+    TurnStatus,
+)
+from moot.model.faults import fault
+from moot.model.ids import new_id
+from moot.model.money import Charge
+from moot.model.participants import Participant
+from moot.model.plans import Plan
+from moot.model.requests import Part
+from moot.modes.table import Brief
+from moot.providers.registry import Resolved
+from moot.streams.stop import Stop
+
+ChainOf = Callable[[Participant], Awaitable[Sequence[Resolved]]]
+
+LATE = "It was too slow: the others went on without it. Try it again, or choose a faster model."
+
+
+class Transcript(Protocol):
+    """What was said and found until now, and the place where more is kept."""
+
+    @property
+    def said(self) -> Sequence[Message]: ...
+
+    @property
+    def found(self) -> Sequence[Finding]: ...
+
+    def is_open(self, seat: Seat) -> bool:
+        """Tell whether readers have seen something of a turn, and not its end."""
+        ...
+
+    async def append(self, events: list[Event]) -> None: ...
+
+    async def keep(
+        self,
+        event: Event,
+        message: Message | None = None,
+        *,
+        lanes: Sequence[Lane] = (),
+        charges: Sequence[Charge] = (),
+    ) -> None:
+        """Keep an event, what comes of it and what it cost, all or nothing; it is safe when this returns."""
+        ...
+
+    def forget(self, participant: str) -> None:
+        """Forget the turns that somebody is to try again."""
+        ...
+
+
+class Scene(Struct, frozen=True, kw_only=True):
+    """Which run this is, and what everybody at the table shares."""
+
+    run: str
+    discussion: str
+    plan: Plan
+    revision: int = 0
+    attached: Mapping[str, tuple[Part, ...]] = {}
+
+
+class Manner(Struct, frozen=True, kw_only=True):
+    """How somebody speaks: what is seen and told before, and as what the answer is kept.
+
+    With `then` it is in a lane, a thread of one's own, and that is how far the lane has come with an answer.
+    """
+
+    view: View = everything
+    instruction: str = ""
+    brief: Brief | None = None
+    role: Role = "assistant"
+    then: LaneStatus | None = None
+
+
+class Turns:
+    def __init__(
+        self, scene: Scene, transcript: Transcript, chain_of: ChainOf, speaker: Speaker, stop: Stop
+    ) -> None:
+        self.plan = scene.plan
+        self.stops = {who.id: Stop(stop) for who in scene.plan.participants}
+        self._scene = scene
+        self._transcript = transcript
+        self._chain_of = chain_of
+        self._speaker = speaker
+        self._stop = stop
+
+    async def take(self, seat: Seat, manner: Manner) -> TurnStatus:
+        if (done := self._kept(seat)) is not None:
+            return done.status
+        if (stopped := await self._not_begun(seat, manner)) is not None:
+            return stopped
+        who = self.plan.participant(seat.participant)
+        try:
+            chain = await self._chain_of(who)
+        except UsageError as error:  # no key, say: this lane fails with words, the others go on
+            return await self._keep(_refused(seat, who, error), manner, self._newest())
+        if manner.brief is not None and (same := await self._briefed(seat, manner, manner.brief, chain)):
+            return same.status
+        return await self._spoken(seat, who, manner, chain)
+
+    def forget(self, participant: str, plan: Plan, stop: Stop) -> None:
+        """Let somebody begin anew, perhaps with another model."""
+        self.plan = plan
+        self.stops[participant] = Stop(stop)
+        self._transcript.forget(participant)
+
+    @property
+    def spent(self) -> float:
+        """What the run has cost until now, as far as prices are known."""
+        said = [m.cost for m in self._transcript.said if m.run == self._scene.run]
+        return sum(cost for cost in (*said, *(one.cost for one in self._transcript.found)) if cost)
+
+    def dearest(self, participant: str) -> float:
+        """What the dearest turn of somebody has cost in this run."""
+        mine = (m for m in self._transcript.said if (m.run, m.participant) == (self._scene.run, participant))
+        return max((m.cost or 0.0 for m in mine), default=0.0)
+
+    def _kept(self, seat: Seat) -> Message | None:
+        """Find a turn that was kept before a crash: it is not asked, or paid, again."""
+        name = (self._scene.run, seat.participant, seat.stage, seat.round)
+        said = reversed(self._transcript.said)
+        return next((m for m in said if (m.run, m.participant, m.stage, m.round) == name), None)
+
+    async def _not_begun(self, seat: Seat, manner: Manner) -> TurnStatus | None:
+        """Tell how a turn ends that is stopped before it begins; there is nothing to keep of it."""
+        if self._transcript.is_open(seat):
+            return None
+        cap = self.plan.cap
+        if cap is not None and self.spent >= cap and self._stop.reason is None:
+            words = f"The run has cost ${self.spent:.4f}, and its cap is ${cap:.4f}: it ends here."
+            await self._transcript.append([Notice(kind="cap", message=words)])
+            self._stop.request("over_cap")
+        reason = self.stops[seat.participant].reason
+        if reason is None:
+            return None
+        if manner.then is not None:
+            lane = Lane(participant=seat.participant, status="error", error=_stopped_words(reason))
+            event = Notice(kind="missing", message=_stopped_words(reason), participant=seat.participant)
+            await self._transcript.keep(event, lanes=[lane])
+        return ENDED_BY[reason]
+
+    async def _briefed(
+        self, seat: Seat, manner: Manner, brief: Brief, chain: Sequence[Resolved]
+    ) -> Message | None:
+        """Tell somebody what is to be known first; return the answer that was given to the very same before."""
+        said, run = self._transcript.said, self._scene.run
+        told = [m for m in said if m.run == run and m.hidden and m.audience == (seat.participant,)]
+        if any((m.stage, m.round) == (seat.stage, seat.round) for m in told):
+            return None
+        content = brief(said, run, seat.participant, await asyncio.to_thread(room, chain))
+        for earlier in told:
+            if (earlier.stage, earlier.content) == (seat.stage, content):
+                answer = self._kept(Seat(seat.participant, seat.stage, earlier.round))
+                if answer is not None and answer.status in ANSWERED:
+                    return answer
+        message = Message(
+            id=new_id("msg"),
+            discussion=self._scene.discussion,
+            run=run,
+            role="user",
+            content=content,
+            stage=seat.stage,
+            round=seat.round,
+            audience=(seat.participant,),
+            thread=_thread(seat, manner),
+            hidden=True,
+            created_at=time.time(),
+        )
+        event = Prompted(participant=seat.participant, stage=seat.stage, round=seat.round, message=message.id)
+        await self._transcript.keep(event, message)
+        return None
+
+    async def _spoken(
+        self, seat: Seat, who: Participant, manner: Manner, chain: Sequence[Resolved]
+    ) -> TurnStatus:
+        upto = self._newest()
+        seen = manner.view(self._transcript.said, seat.participant, self._scene.run)
+        request = prompt(self.plan, who, seen, manner.instruction, self._scene.attached)
+        stop = self.stops[who.id]
+        ended = await self._speaker.speak(seat, chain, request, stop, self._transcript.append)
+        if stop.reason == "late" and ended.status == "stopped":
+            ended = replace(ended, fault=fault("timeout", LATE))
+        return await self._keep(ended, manner, upto)
+
+    def _newest(self) -> int:
+        return max((message.number for message in self._transcript.said), default=0)
+
+    async def _keep(self, ended: TurnEnded, manner: Manner, upto: int) -> TurnStatus:
+        message = replace(
+            turn_message(self._scene, ended),
+            role=manner.role,
+            thread=_thread(ended.seat, manner),
+            view=manner.view.__name__,
+            upto=upto,
+            instruction=manner.instruction or None,
+        )
+        lanes = self._moved(ended, manner)
+        await self._transcript.keep(ended, message, lanes=lanes, charges=[charge_of(ended)])
+        return ended.status
+
+    def _moved(self, ended: TurnEnded, manner: Manner) -> Sequence[Lane]:
+        """Say how far a turn has brought its lane."""
+        if manner.then is None:
+            return ()
+        who = ended.participant
+        if ended.status in ANSWERED:
+            return [Lane(participant=who, status=manner.then)]
+        reason = self.stops[who].reason
+        words = ended.fault.message if ended.fault else _stopped_words(reason)
+        return [Lane(participant=who, status="error", error=words, late=reason == "late")]
+
+
+def turn_message(scene: Scene, ended: TurnEnded) -> Message:
+    """Make the message of a turn that ended; how its prompt was made is not known after a crash."""
+    return Message(
+        id=new_id("msg"),
+        discussion=scene.discussion,
+        run=scene.run,
+        role="assistant",
+        content=ended.message.text,
+        thoughts=ended.message.thoughts,
+        details=ended.message.details,
+        participant=ended.participant,
+        name=scene.plan.participant(ended.participant).name,
+        stage=ended.stage,
+        round=ended.round,
+        status=ended.status,
+        provider=ended.model.partition("/")[0],
+        model=ended.model,
+        usage=ended.usage,
+        cost=ended.cost,
+        latency=ended.latency,
+        first_token=ended.first_token,
+        fault=ended.fault,
+        audience=scene.plan.to,
+        created_at=time.time(),
+    )
+
+
+def _thread(seat: Seat, manner: Manner) -> str | None:
+    return seat.participant if manner.then is not None else None
+
+
+def charge_of(ended: TurnEnded) -> Charge:
+    return Charge(
+        purpose="synthesis" if ended.stage == "synthesis" else "answer",
+        model=ended.model,
+        usage=ended.usage,
+        cost=ended.cost,
+        participant=ended.participant,
+    )
+
+
+def _stopped_words(reason: Reason | None) -> str:
+    match reason:
+        case "stopped_by_user":
+            return "Stopped before it had answered."
+        case "follow_up_interrupt":
+            return "Interrupted by the next message."
+        case "over_cap":
+            return "The run had reached its cap."
+        case "late":
+            return LATE
+    return "It gave no answer."
+
+
+def _refused(seat: Seat, who: Participant, error: UsageError) -> TurnEnded:
+    return TurnEnded(
+        participant=seat.participant,
+        stage=seat.stage,
+        round=seat.round,
+        status="failed",
+        message=Answer(),
+        model=who.model,
+        usage=Usage(),
+        cost=0.0,
+        fault=fault("auth", str(error), retryable=False),
+    )

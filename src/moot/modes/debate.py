@@ -1,0 +1,93 @@
+"""Debate: all answer alone, all read each other and think again, and the lead sums up.
+
+Beside the synthesis the minutes are made: a summary, a ledger of claims, and a ranking by those who took part.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from moot.context import minutes
+from moot.context.debate import read_the_others, sum_up
+from moot.context.views import briefed, own_thread
+from moot.model.events import ANSWERED, Agreed, BallotCast, TurnStatus
+from moot.model.participants import Participant
+from moot.modes.table import Table
+
+FEWEST_TO_RANK = 3  # with two, each would judge one answer, and that is no order
+
+
+async def debate(table: Table) -> None:
+    await table.open_stage("initial")
+    first = await table.all_speak("initial", view=own_thread, then="debate")
+    standing = _answered(table, first)
+    if await _goes_on(table, standing):
+        await table.open_stage("debate")
+        second = await table.all_speak(
+            "debate", view=own_thread, who=standing, brief=read_the_others, then="complete"
+        )
+        standing = _answered(table, second) or standing
+    if standing:
+        await _conclude(table, await _led(table, standing))
+
+
+async def _goes_on(table: Table, standing: Sequence[Participant]) -> bool:
+    """Decide whether there is something to debate, and tell if there is not."""
+    if not standing:
+        return False
+    if len(standing) == 1:
+        await table.settle(
+            standing, "missing", f"Only {standing[0].name} answered: there is nothing to debate."
+        )
+        return False
+    if table.plan.debate.gate:
+        await table.find("agreed", _clerk(table, standing[0]), minutes.agreement)
+        verdict = next((one for one in reversed(table.found()) if isinstance(one, Agreed)), None)
+        if verdict is not None and verdict.agree:
+            saved = "" if verdict.saved is None else f", which saved about ${verdict.saved:.4f}"
+            await table.settle(standing, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
+            return False
+    if not await table.affords("The debate", standing):
+        await table.settle(standing, "cap", "The first answers stand as they are.")
+        return False
+    return True
+
+
+async def _led(table: Table, standing: Sequence[Participant]) -> Sequence[Participant]:
+    """Put the lead first, and tell if it is out."""
+    lead = table.plan.lead
+    if lead not in standing:
+        await table.tell("lead_replaced", f"{lead.name} has no answer: {standing[0].name} sums up instead.")
+    return sorted(standing, key=lambda who: who.id != lead.id)
+
+
+async def _conclude(table: Table, led: Sequence[Participant]) -> None:
+    """Write the synthesis and the minutes at the same time."""
+    rules, clerk = table.plan.debate, _clerk(table, led[0])
+    ledger = rules.ledger and await table.affords("The ledger", led[:1])
+    ranked = rules.ranking and len(led) >= FEWEST_TO_RANK and await table.affords("The ranking", led)
+    await table.open_stage("synthesis", table.revision)
+    doings = [
+        table.one_speaks(
+            led, "synthesis", round=table.revision, view=briefed, brief=sum_up, role="synthesis"
+        ),
+        table.find("summary", clerk, partial(minutes.summary, participants=table.plan.speaking)),
+    ]
+    if ledger:
+        doings.append(table.find("ledger", clerk, minutes.ledger))
+    if ranked:
+        doings += [table.find("ballot", who, partial(minutes.ballot, voter=who.id)) for who in led]
+    await table.together(*doings)
+    ballots = {one.participant: one for one in table.found() if isinstance(one, BallotCast)}
+    if ranked and ballots:
+        await table.conclude(minutes.ranking(list(ballots.values())))
+
+
+def _answered(table: Table, turns: Mapping[str, TurnStatus]) -> list[Participant]:
+    return [who for who in table.plan.speaking if turns.get(who.id) in ANSWERED]
+
+
+def _clerk(table: Table, otherwise: Participant) -> Participant:
+    """Say who is asked about the debate: the clerk's model, if there is one."""
+    return replace(otherwise, model=table.plan.clerk or otherwise.model)

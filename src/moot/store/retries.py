@@ -1,0 +1,119 @@
+"""Trying again what failed in a run: while it goes on, and after it has ended."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy import delete, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from moot.model.debates import Lane
+from moot.model.discussions import LIVE, Run
+from moot.model.errors import Conflict, NotFound
+from moot.model.events import ANSWERED
+from moot.model.participants import Participant
+from moot.model.plans import Plan
+from moot.store.database import Database
+from moot.store.discussions import RUN_FIELDS, hold, tell_change
+from moot.store.lanes import move
+from moot.store.roll import hold_worker
+from moot.store.schema import lane, message, run
+
+FIELDS = [*RUN_FIELDS, run.c.plan, run.c.stop, run.c.stopped, run.c.retried]
+
+
+class Retries:
+    """`worker` is who takes up a run that had ended."""
+
+    def __init__(self, database: Database, worker: str) -> None:
+        self._database = database
+        self._worker = worker
+
+    async def one(self, tenant: str, id: str, participant: str, model: str | None = None) -> Run:
+        """Let one participant of a run try again, perhaps with another model."""
+        async with self._database.write() as connection:
+            row = await self._held(connection, tenant, id)
+            who = next((one for one in row["plan"].participants if one.id == participant), None)
+            if who is None:
+                raise NotFound(f"Nobody called {participant!r} takes part in this run.")
+            if participant not in await _failed(connection, id, row["plan"]):
+                raise Conflict(f"{who.name} has not failed: there is nothing to try again.")
+            plan = _swapped(row["plan"], participant, model) if model else row["plan"]
+            return await self._again(connection, tenant, row, plan, [participant])
+
+    async def failed(self, tenant: str, id: str) -> Run:
+        """Let all participants of a run that failed try again."""
+        async with self._database.write() as connection:
+            row = await self._held(connection, tenant, id)
+            failed = await _failed(connection, id, row["plan"])
+            if not failed:
+                raise Conflict("Nobody has failed in this run: there is nothing to try again.")
+            return await self._again(connection, tenant, row, row["plan"], failed)
+
+    async def _held(self, connection: AsyncConnection, tenant: str, id: str) -> Mapping[str, Any]:
+        """Let nobody else change a run, nor its discussion, which is held first."""
+        mine = (run.c.id == id, run.c.tenant == tenant)
+        discussion = (await connection.execute(select(run.c.discussion).where(*mine))).scalar()
+        if discussion is None:
+            raise NotFound(f"There is no run {id!r}.")
+        await hold(connection, [discussion])
+        row = (await connection.execute(select(*FIELDS).where(*mine).with_for_update())).mappings().one()
+        if row["status"] in LIVE and row["stop"] is not None:
+            raise Conflict("This run is being stopped: wait for its end, then try again.")
+        return dict(row)
+
+    async def _again(
+        self,
+        connection: AsyncConnection,
+        tenant: str,
+        row: Mapping[str, Any],
+        plan: Plan,
+        participants: Sequence[str],
+    ) -> Run:
+        id, revision = row["id"], row["revision"] + 1
+        for participant in participants:
+            await _forget(connection, id, participant)
+        changes: dict[str, Any] = {
+            "plan": plan,
+            "revision": revision,
+            "retried": {**(row["retried"] or {}), **dict.fromkeys(participants, revision)},
+            "stopped": tuple(one for one in row["stopped"] or () if one not in participants),
+        }
+        if row["status"] not in LIVE:
+            await hold_worker(connection, self._worker)
+            changes |= {"status": "waiting", "stop": None, "ended_at": None, "worker": self._worker}
+        query = update(run).where(run.c.id == id).values(**changes).returning(*RUN_FIELDS)
+        found = Run(**(await connection.execute(query)).mappings().one())
+        await self._database.tell(connection, "moot_control", id)
+        await tell_change(self._database, connection, tenant, found.discussion)
+        return found
+
+
+async def _failed(connection: AsyncConnection, id: str, plan: Plan) -> list[str]:
+    """List who has an error in its lane, or a turn without an answer and none that came after it."""
+    lanes = select(lane.c.participant).where(lane.c.run == id, lane.c.status == "error")
+    errors = set((await connection.execute(lanes)).scalars())
+    turns = select(message.c.participant, message.c.status).where(message.c.run == id)
+    spoken = await connection.execute(turns.order_by(message.c.number))
+    last = {row.participant: row.status for row in spoken}
+    return [
+        who.id for who in plan.speaking if who.id in errors or last.get(who.id, "completed") not in ANSWERED
+    ]
+
+
+async def _forget(connection: AsyncConnection, id: str, participant: str) -> None:
+    """Delete the turns that are to be spoken anew, of which the log still tells, and open the lane again."""
+    mine = (message.c.run == id, message.c.participant == participant)
+    await connection.execute(delete(message).where(*mine, message.c.status.not_in(ANSWERED)))
+    first = select(message.c.id).where(*mine, message.c.stage == "initial")
+    begun = (await connection.execute(first)).first() is not None
+    await move(
+        connection, id, Lane(participant=participant, status="debate" if begun else "initial"), retry=True
+    )
+
+
+def _swapped(plan: Plan, participant: str, model: str) -> Plan:
+    def seated(who: Participant) -> Participant:
+        return replace(who, model=model) if who.id == participant else who
+
+    return replace(plan, participants=tuple(map(seated, plan.participants)))
