@@ -8,11 +8,13 @@ from aiohttp import web
 
 from moot.lab.server import Lab
 from moot.providers.scripts import BUILT_IN, Script, Scripts
+from tests.api.debating import TABLE
 from tests.serving import MootServer
 
 LONG = " ".join(f"word{place}" for place in range(400))
 SCRIPTS = {
     **BUILT_IN,
+    **TABLE,
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
     "long": Script(answer=LONG, pace=0.02),

@@ -21,6 +21,7 @@ from moot.engine.hall import Hall
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
 from moot.engine.planning import Planning
+from moot.engine.reports import Reports
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
 from moot.engine.workers import Workers
@@ -44,6 +45,7 @@ from moot.store.migration import migrate
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 from moot.store.rates import Rates
+from moot.store.retries import Retries
 from moot.store.roll import Roll
 from moot.store.runs import Claim, Runs
 from moot.store.sealer import VARIABLE as SECRET
@@ -80,6 +82,8 @@ class House:
         self.durable = DurableRuns(
             database, self.worker, self.journal, speaker, casting.models, self._count_personas
         )
+        self.reports = Reports(database)
+        self.retries = Retries(database, self.worker)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.insights = Insights(database)
         self.knowledge = Knowledge(database, casting.models, speaker, self.embedder)
@@ -104,8 +108,8 @@ class House:
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
-            "accounts changes database discussions embedder events feeds hall insights knowledge limits personas"
-            " projects provider_keys readers registry revocations runs seating"
+            "accounts changes database discussions durable embedder events feeds hall insights knowledge limits personas"
+            " projects provider_keys readers registry reports retries revocations runs seating"
         )
         return {name: getattr(self, name) for name in names.split()}
 

@@ -12,7 +12,7 @@ from moot.engine.journal import Journal
 from moot.engine.patience import patiently
 from moot.engine.speaker import Speaker
 from moot.engine.table import Body
-from moot.model.discussions import Message
+from moot.model.discussions import Message, Run
 from moot.model.errors import StoreUnavailable
 from moot.model.events import TurnStatus
 from moot.store.database import Database
@@ -104,6 +104,11 @@ class DurableRuns:
         """Execute a run, unless somebody does already; it is in the database, so nobody needs to wait."""
         self._own(self._start(run, revision))
 
+    def take_up_again(self, run: Run) -> None:
+        """Let a run go on of which something is to be tried again; where it is going on, it hears of that itself."""
+        if run.status == "waiting":
+            self.start(run.id, run.revision)
+
     async def _start(self, run: str, revision: int) -> None:
         opened = await asyncio.shield(self._books)
         await patiently(lambda: opened.start(run, revision))
@@ -122,6 +127,8 @@ class DurableRuns:
             execution.wish(wishes)
 
     async def _execute(self, run: str) -> None:
+        while earlier := self.live.get(run):  # of an earlier revision
+            await earlier.over.wait()
         if self._resting:
             await for_the_end()
         self.live[run] = execution = Execution()
@@ -130,6 +137,7 @@ class DurableRuns:
             finished = await self._executor.execute(run, execution)
         finally:
             self.live.pop(run, None)
+            execution.over.set()
             metrics.LIVE_RUNS.dec()
         if finished is not None:
             self._own(self._ended(*finished))
@@ -137,8 +145,8 @@ class DurableRuns:
 
     async def _go_on(self, run: str) -> None:
         """Take a run up again of which something is to be tried again, and nobody came to it before its end."""
-        revision = await patiently(lambda: self._runs.is_waiting(run))
-        if revision is not None and run not in self.live:
+        revision = await patiently(lambda: self._runs.is_waiting(run, self._worker))
+        if revision is not None:
             await self._start(run, revision)
 
     def _own(self, work: Coroutine[None, None, None]) -> None:

@@ -41,6 +41,7 @@ class Execution:
 
     def __init__(self) -> None:
         self.stop = Stop()
+        self.over = asyncio.Event()
         self.heeded = 0  # the last revision of which nothing is left to try again
         self._table: LiveTable | None = None
         self._wishes = Wishes(None, ())

@@ -15,6 +15,7 @@ from moot.server.auth import Authentication, provide_caller
 from moot.server.discussion_routes import DiscussionRoutes
 from moot.server.key_routes import KeyRoutes
 from moot.server.knowledge_routes import KnowledgeRoutes
+from moot.server.lane_routes import LaneRoutes
 from moot.server.limits import RateLimits, standard
 from moot.server.model_routes import ModelRoutes
 from moot.server.persona_routes import PersonaRoutes
@@ -32,6 +33,7 @@ ROUTES: list[ControllerRouterHandler] = [
     ModelRoutes,
     DiscussionRoutes,
     RunRoutes,
+    LaneRoutes,
     PersonaRoutes,
     ProjectRoutes,
     KnowledgeRoutes,

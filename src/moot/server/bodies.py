@@ -1,12 +1,16 @@
 """What the discussion routes take in: shapes and limits, checked once."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from moot.engine.seating import Wanted
+from moot.model.debates import Debate
 from moot.model.discussions import DiscussionStatus
 from moot.model.errors import UsageError
+from moot.model.participants import Participant, participant_id
 from moot.model.texts import ModelName
 
 Words = Annotated[str, Meta(min_length=1, max_length=10_000)]
@@ -15,7 +19,30 @@ Rounds = Annotated[int, Meta(ge=1, le=10)]
 Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
 Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
-Mode = Literal["single", "parallel", "consensus"]
+Mode = Literal["single", "parallel", "consensus", "debate"]
+
+
+class DebateRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`lead` is a participant's name or id; None is the first. The others are as in a debate's rules."""
+
+    lead: Id | None = None
+    quorum: Annotated[int, Meta(ge=1, le=24)] | None = None
+    deadline: Annotated[float, Meta(gt=0, le=3600)] | None = None
+    gate: bool = False
+    ranking: bool = True
+    ledger: bool = True
+
+    def checked(self, participants: Sequence[Participant]) -> Debate:
+        """Turn what was asked for into rules that these participants can keep."""
+        known = [who.id for who in participants]
+        lead = participant_id(self.lead) if self.lead is not None else None
+        if lead is not None and lead not in known:
+            raise UsageError(f"debate.lead: nobody is called {self.lead!r}: name one of {', '.join(known)}.")
+        if self.quorum is not None and self.quorum > len(known):
+            raise UsageError(
+                f"debate.quorum: only {len(known)} take part: ask for no more answers than that."
+            )
+        return Debate(**{**asdict(self), "lead": lead})
 
 
 class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,6 +60,7 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     project: Id | None = None
     language: Language | None = None
     model: ModelName | None = None
+    debate: DebateRules | None = None
 
 
 class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,6 +75,7 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     project: Id | UnsetType | None = UNSET
     language: Language | UnsetType = UNSET
     model: ModelName | UnsetType | None = UNSET
+    debate: DebateRules | UnsetType | None = UNSET
 
 
 class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +91,12 @@ class GoOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class StopWish(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     participant: Id | None = None
+
+
+class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`model` is asked instead of the participant's own from now on in this run."""
+
+    model: ModelName | None = None
 
 
 def said(words: str, field: str = "message") -> str:

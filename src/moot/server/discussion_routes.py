@@ -76,16 +76,18 @@ class DiscussionRoutes(Controller):
             seating.check(data.model, "model")
         mode = data.mode or ("single" if len(data.participants) == 1 else "parallel")
         _check_mode(mode, data.participants)
+        participants = await seating.seat(caller.tenant, data.participants)
         opening = Opening(
             message=said(data.message),
             title=said(data.title, "title").strip() if data.title is not None else None,
-            participants=await seating.seat(caller.tenant, data.participants),
+            participants=participants,
             mode=mode,
             rounds=data.rounds,
             persona=data.persona,
             project=data.project,
             language=data.language,
             model=data.model,
+            debate=data.debate.checked(participants) if data.debate else None,
         )
         return await hall.open(caller, opening, idempotency_key)
 
@@ -146,9 +148,12 @@ class DiscussionRoutes(Controller):
             changes["title"] = said(changes["title"], "title").strip()
         if "participants" in changes:
             changes["participants"] = await seating.seat(caller.tenant, changes["participants"])
-        if changes.keys() & {"mode", "participants"}:
+        if changes.keys() & {"mode", "participants", "debate"}:
             now = await discussions.get(caller.tenant, id)
-            _check_mode(changes.get("mode", now.mode), changes.get("participants", now.participants))
+            participants = changes.get("participants", now.participants)
+            _check_mode(changes.get("mode", now.mode), participants)
+            if data.debate:
+                changes["debate"] = data.debate.checked(participants)
         return await discussions.change(caller.tenant, id, changes)
 
     @post("/{id:str}/messages", status_code=202, guards=[model_calls], summary="Say something")
@@ -212,8 +217,8 @@ class DiscussionRoutes(Controller):
 
 
 def _check_mode(mode: str, participants: Sized) -> None:
-    if mode == "consensus" and len(participants) < 2:
-        raise UsageError("mode: consensus takes at least two participants: add one, or choose single.")
+    if mode in {"consensus", "debate"} and len(participants) < 2:
+        raise UsageError(f"mode: {mode} takes at least two participants: add one, or choose single.")
 
 
 async def _check(

@@ -10,6 +10,7 @@ from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 from msgspec import Struct
 
 from moot.engine.feeds import Feeds
+from moot.engine.reports import Report, Reports
 from moot.model.accounts import Caller
 from moot.model.discussions import Run
 from moot.server.bodies import StopWish
@@ -41,9 +42,9 @@ class RunRoutes(Controller):
     path = "/api/runs"
     tags = ("runs",)
 
-    @get("/{id:str}", summary="How a run stands")
-    async def read(self, id: FromPath[str], caller: Given[Caller], runs: Given[Runs]) -> Run:
-        return await runs.get(caller.tenant, id)
+    @get("/{id:str}", summary="How a run stands, and what was found in it")
+    async def read(self, id: FromPath[str], caller: Given[Caller], reports: Given[Reports]) -> Report:
+        return await reports.of(caller.tenant, id)
 
     @post("/{id:str}/stop", status_code=200, summary="Stop a run, or one participant of it")
     async def stop(

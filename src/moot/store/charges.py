@@ -3,11 +3,14 @@
 import time
 from collections.abc import Sequence
 
+from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from moot.model.chunks import Usage
 from moot.model.money import Charge, Payer
+from moot.store.database import Database
 from moot.store.schema import charge
 
 
@@ -21,3 +24,22 @@ async def add_charges(connection: AsyncConnection, payer: Payer, charges: Sequen
     rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in charges if one.id not in known]
     if rows:
         await connection.execute(insert(charge), rows)
+
+
+class Spent(Struct, frozen=True, kw_only=True):
+    """What calls came to; `unpriced` are those whose price nobody knows."""
+
+    usage: Usage
+    cost: float
+    unpriced: int
+
+
+async def spent_on(database: Database, run: str) -> Spent:
+    query = select(charge.c.usage, charge.c.cost).where(charge.c.run == run)
+    async with database.read() as connection:
+        rows = (await connection.execute(query)).all()
+    return Spent(
+        usage=sum((row.usage for row in rows), Usage()),
+        cost=sum(row.cost or 0.0 for row in rows),
+        unpriced=sum(row.cost is None for row in rows),
+    )

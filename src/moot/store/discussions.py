@@ -133,6 +133,22 @@ class Discussions:
             raise NotFound(f"There is no turn {id!r} in this discussion.")
         return Message(**row)
 
+    async def thread(self, run_id: str, participant: str, question: str | None) -> tuple[Message, ...]:
+        """Return a participant's own thread in a run, and the question that it begins with."""
+        mine = (message.c.run == run_id) & (message.c.thread == participant)
+        query = select(*MESSAGE_FIELDS).where(or_(message.c.id == question, mine))
+        return await self._messages(query)
+
+    async def briefs(self, run_id: str) -> tuple[Message, ...]:
+        """Return what participants were told in a run that people are not shown unasked."""
+        query = select(*MESSAGE_FIELDS).where(message.c.run == run_id, message.c.hidden.is_(True))
+        return await self._messages(query)
+
+    async def _messages(self, query: Select[Any]) -> tuple[Message, ...]:
+        async with self._database.read() as connection:
+            rows = (await connection.execute(query.order_by(message.c.number))).mappings()
+            return tuple(Message(**row) for row in rows)
+
     async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
         query = select(*RUN_FIELDS).where(run.c.tenant == tenant, run.c.status.in_(LIVE)).order_by(run.c.id)
         if discussion_id is not None:

@@ -84,9 +84,10 @@ class Runs:
             seq = int((await connection.execute(last)).scalar_one())
         return Claim(run=id, seq=seq, **row)
 
-    async def is_waiting(self, id: str) -> int | None:
-        """Return the revision in which a run is to go on, if it is to."""
-        query = select(run.c.revision).where(run.c.id == id, run.c.status == "waiting")
+    async def is_waiting(self, id: str, worker: str) -> int | None:
+        """Return the revision in which a run of a worker is to go on, if it is to."""
+        waiting = (run.c.id == id, run.c.worker == worker, run.c.status == "waiting")
+        query = select(run.c.revision).where(*waiting)
         async with self._database.read() as connection:
             revision: int | None = (await connection.execute(query)).scalar()
         return revision

@@ -1,0 +1,116 @@
+"""How a run stands, put together: its lanes and where they begin, what was found in it, and what it cost."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from moot.model.chunks import Usage
+from moot.model.debates import Claim, Flip, Lane, Ranking, Summary
+from moot.model.discussions import Message, Run
+from moot.model.errors import NotFound
+from moot.model.events import Agreed, Finding, LedgerMade, RankingMade, SummaryMade
+from moot.store.charges import spent_on
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from moot.store.findings import findings_of
+from moot.store.lanes import Lanes
+from moot.store.runs import Runs
+
+F = TypeVar("F", bound=Finding)
+
+
+class LaneReport(Lane, frozen=True, kw_only=True):
+    """`anchors` are the ids of the messages that began each stage of this lane."""
+
+    name: str
+    model: str
+    anchors: dict[str, str]
+
+
+class Report(Run, frozen=True, kw_only=True):
+    """A run with all that is known of it. Only a debate has lanes, and what is found in them.
+
+    `cost` is in US dollars as far as prices are known; `unpriced` counts the calls whose price nobody knows.
+    """
+
+    lanes: tuple[LaneReport, ...]
+    summary: Summary | None
+    ranking: Ranking | None
+    claims: tuple[Claim, ...]
+    flips: tuple[Flip, ...]
+    agreed: Agreed | None
+    usage: Usage
+    cost: float
+    unpriced: int
+
+
+class Thread(Struct, frozen=True, kw_only=True):
+    """One participant's own thread in a run: what it was told, and what it answered."""
+
+    lane: LaneReport
+    messages: tuple[Message, ...]
+
+
+class Reports:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._runs = Runs(database)
+        self._lanes = Lanes(database)
+        self._discussions = Discussions(database)
+
+    async def of(self, tenant: str, id: str) -> Report:
+        run = await self._runs.get(tenant, id)
+        found = await findings_of(self._database, id)
+        ledger = _newest(LedgerMade, found)
+        ranking, summary = _newest(RankingMade, found), _newest(SummaryMade, found)
+        spent = await spent_on(self._database, id)
+        return Report(
+            **asdict(run),
+            lanes=tuple(await self._reported(run)),
+            summary=summary.summary if summary else None,
+            ranking=ranking.ranking if ranking else None,
+            claims=ledger.ledger.claims if ledger else (),
+            flips=ledger.ledger.flips if ledger else (),
+            agreed=_newest(Agreed, found),
+            usage=spent.usage,
+            cost=spent.cost,
+            unpriced=spent.unpriced,
+        )
+
+    async def thread(self, tenant: str, id: str, participant: str) -> Thread:
+        """Return a participant's own thread: the question, and all that is between it and the table."""
+        run = await self._runs.get(tenant, id)
+        lanes = {lane.participant: lane for lane in await self._reported(run)}
+        if participant not in lanes:
+            raise NotFound(f"Nobody called {participant!r} has a lane in this run.")
+        said = await self._discussions.thread(id, participant, run.message)
+        return Thread(lane=lanes[participant], messages=said)
+
+    async def _reported(self, run: Run) -> list[LaneReport]:
+        lanes = await self._lanes.of(run.id)
+        if not lanes:
+            return []
+        plan = await self._runs.plan(run.id)
+        briefs = await self._discussions.briefs(run.id)
+        return [
+            LaneReport(
+                **asdict(lanes[who.id]),
+                name=who.name,
+                model=who.model,
+                anchors=_anchors(run, who.id, briefs),
+            )
+            for who in plan.speaking
+            if who.id in lanes
+        ]
+
+
+def _anchors(run: Run, participant: str, briefs: Iterable[Message]) -> dict[str, str]:
+    """Find where each stage of a lane begins: first with the question itself, then with what it was told."""
+    begun = {"initial": run.message} if run.message else {}
+    return begun | {m.stage: m.id for m in briefs if m.thread == participant and m.stage}
+
+
+def _newest(kind: type[F], found: Sequence[Finding]) -> F | None:
+    return max((one for one in found if isinstance(one, kind)), key=lambda one: one.seq, default=None)

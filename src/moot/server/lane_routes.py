@@ -1,0 +1,77 @@
+"""The lanes of a run over HTTP: read one, stop one, let one or all that failed try again."""
+
+from litestar import Controller, get, post
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, JSONBody
+
+from moot.engine.durable import DurableRuns
+from moot.engine.reports import Reports, Thread
+from moot.engine.seating import Seating
+from moot.model.accounts import Caller
+from moot.model.discussions import Run
+from moot.server.bodies import Retry
+from moot.server.limits import model_calls
+from moot.store.retries import Retries
+from moot.store.runs import Runs
+
+
+class LaneRoutes(Controller):
+    path = "/api/runs/{id:str}"
+    tags = ("runs",)
+
+    @get("/lanes/{participant:str}/messages", summary="What a participant was told, and what it answered")
+    async def messages(
+        self, id: FromPath[str], participant: FromPath[str], caller: Given[Caller], reports: Given[Reports]
+    ) -> Thread:
+        """Return the thread of one lane as it stands, also while it is being written."""
+        return await reports.thread(caller.tenant, id, participant)
+
+    @post("/lanes/{participant:str}/stop", status_code=200, summary="Stop one participant of a run")
+    async def stop(
+        self, id: FromPath[str], participant: FromPath[str], caller: Given[Caller], runs: Given[Runs]
+    ) -> Run:
+        return await runs.wish_stop(caller.tenant, id, participant)
+
+    @post(
+        "/lanes/{participant:str}/retry",
+        status_code=202,
+        guards=[model_calls],
+        summary="Let a participant that failed try again, perhaps with another model",
+    )
+    async def retry(
+        self,
+        id: FromPath[str],
+        participant: FromPath[str],
+        caller: Given[Caller],
+        retries: Given[Retries],
+        durable: Given[DurableRuns],
+        seating: Given[Seating],
+        data: JSONBody[Retry | None] = None,
+    ) -> Run:
+        """While the others of its stage speak, it speaks with them; else the run goes on once more.
+
+        What the others answered stays. If something changed, synthesis and minutes are made anew.
+        """
+        model = data.model if data else None
+        if model is not None:
+            seating.check(model, "model")
+        run = await retries.one(caller.tenant, id, participant, model)
+        durable.take_up_again(run)
+        return run
+
+    @post(
+        "/retry-failed",
+        status_code=202,
+        guards=[model_calls],
+        summary="Let all participants that failed try again",
+    )
+    async def retry_failed(
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        retries: Given[Retries],
+        durable: Given[DurableRuns],
+    ) -> Run:
+        run = await retries.failed(caller.tenant, id)
+        durable.take_up_again(run)
+        return run

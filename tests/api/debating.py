@@ -1,0 +1,84 @@
+"""Three who truly differ, as scripts: one is for it, one against, one undecided, and the last is convinced."""
+
+import json
+
+from moot.providers.scripts import Script
+
+SECOND = "These are the first answers of the others"
+SYNTHESIS = "You now write for the whole table"
+MINUTES = "You take the minutes"
+JUDGE = "You judge answers"
+LEDGER = "You keep the ledger"
+GATE = "would gain anything by debating"
+
+YES = "Split it now: the teams block each other every single week."
+NO = "Keep it whole: nobody has measured what the split would cost."
+PERHAPS = "Wait a quarter: the numbers will tell which way is cheaper."
+STILL_YES = "I keep my position. Split it now, but measure the cost first, as Beta asks."
+STILL_NO = "I keep my position: nobody has measured what the split would cost."
+CONVINCED = (
+    "I change my position. Alpha is right that the teams block each other every single week: split it now."
+)
+TOGETHER = "Split it, beginning with the part that blocks most, and measure the cost as you go."
+
+
+def row(first: str, last: str, *, changed: bool) -> dict[str, object]:
+    return {"initialSummary": first, "refinedSummary": last, "changedPosition": changed, "keyPoints": [last]}
+
+
+SUMMARY = {
+    "overview": "Two want to split, one does not.",
+    "agreements": ["The cost has to be measured."],
+    "disagreements": ["Beta would not split before."],
+    "convergence": "Gamma was won over.",
+    "p1": row("Split.", "Split.", changed=False),
+    "p2": row("Keep.", "Keep.", changed=False),
+    "p3": row("Wait.", "Split.", changed=True),
+}
+CLAIMS = {
+    "claims": [
+        {
+            "claim": "The teams block each other.",
+            "supporters": [
+                {"who": "p1", "quote": "the teams block each other every single week"},
+                {"who": "p3", "quote": "the teams block each  other every single week"},
+            ],
+            "opponents": [],
+        },
+        {
+            "claim": "The cost is not known.",
+            "supporters": [{"who": "p2", "quote": "nobody has measured what the split would cost"}],
+            "opponents": [{"who": "p1", "quote": "the cost was measured twice"}],
+        },
+    ],
+    "flips": [
+        {
+            "who": "p3",
+            "before": "Wait.",
+            "after": "Split.",
+            "becauseOf": "p1",
+            "quote": "I change my position.",
+        },
+        {"who": "p2", "before": "x", "after": "y", "becauseOf": None, "quote": "I have changed my mind"},
+    ],
+}
+CLERK = {
+    MINUTES: json.dumps(SUMMARY),
+    LEDGER: json.dumps(CLAIMS),
+    JUDGE: json.dumps({"A": 70, "B": 40}),
+    GATE: json.dumps({"agree": False, "reason": "One says wait."}),
+}
+
+
+def speaking(first: str, second: str, **more: object) -> Script:
+    when = {SECOND: second, SYNTHESIS: TOGETHER, **CLERK}
+    return Script(answer=first, when=when, **more)  # type: ignore[arg-type]
+
+
+TABLE = {
+    "yes": speaking(YES, STILL_YES),
+    "no": speaking(NO, STILL_NO),
+    "perhaps": speaking(PERHAPS, CONVINCED),
+    "late": speaking(PERHAPS, CONVINCED, fault="unauthorized", fault_times=1),
+    "slip": speaking(PERHAPS, CONVINCED, fault="unauthorized", fault_times=1),
+}

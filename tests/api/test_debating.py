@@ -1,0 +1,218 @@
+"""Journeys through a debate: who says what to whom, what is found in it, what fails, and what is tried again."""
+
+import functools
+import operator
+from typing import Any
+
+import pytest
+
+from tests.api import debating as table
+from tests.api.journey import Journey, ended
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def opened(journey: Journey, *models: str, **more: Any) -> Any:
+    return await journey.open(*models, mode="debate", message="Shall we split the service?", **more)
+
+
+async def thread(journey: Journey, run: str, participant: str) -> list[tuple[str, str]]:
+    reply = await journey.server.get(f"/api/runs/{run}/lanes/{participant}/messages")
+    assert reply.status == 200, reply.text
+    return [(message["role"], message["content"]) for message in reply.body["messages"]]
+
+
+def stages(events: list[Any]) -> list[str]:
+    return [event["stage"] for event in events if event["type"] == "stage_started"]
+
+
+async def test_a_debate_of_three_that_differ(journey: Journey) -> None:
+    started = await opened(journey, "lab/yes", "lab/no", "lab/perhaps")
+    run, discussion = started["run"]["id"], started["discussion"]["id"]
+    events = await journey.server.heard(run)
+    assert stages(events) == ["initial", "debate", "synthesis"]
+    assert events[-1]["status"] == "completed", events[-5:]
+
+    report = await journey.run(run)
+    assert report["message"] == started["message"]["id"]
+    assert [(lane["participant"], lane["status"], lane["error"]) for lane in report["lanes"]] == [
+        ("alpha", "complete", None),
+        ("beta", "complete", None),
+        ("gamma", "complete", None),
+    ]
+    rows = report["summary"]["perModel"]
+    assert report["summary"]["originalPrompt"] == "Shall we split the service?"
+    assert [(row["participant"], row["changedPosition"]) for row in rows] == [
+        ("alpha", False),
+        ("beta", False),
+        ("gamma", True),
+    ]
+    assert sorted(report["ranking"]["ballots"]) == ["alpha", "beta", "gamma"]
+    assert all(who not in functools.reduce(operator.iadd, order, []) for who, order in report["ranking"]["ballots"].items())
+    assert sum(place["points"] for place in report["ranking"]["places"]) == 3
+    blocking, unknown = report["claims"]
+    assert [voice["participant"] for voice in blocking["supporters"]] == ["alpha", "gamma"]
+    assert blocking["supporters"][1]["quote"] == "the teams block each other every single week"
+    assert (unknown["minority"], unknown["opponents"]) == (True, []), "what was never said is no quote"
+    (flip,) = report["flips"]
+    assert (flip["participant"], flip["because_of"], flip["quote"]) == (
+        "gamma",
+        "alpha",
+        "I change my position.",
+    )
+
+    quoted = {voice["message"] for voice in blocking["supporters"]}
+    messages = {message["id"]: message for message in (await journey.read(discussion))["messages"]}
+    assert quoted <= messages.keys()
+    (synthesis,) = [message for message in messages.values() if message["role"] == "synthesis"]
+    assert (synthesis["participant"], synthesis["content"]) == ("alpha", table.TOGETHER)
+    assert not any(message["hidden"] for message in messages.values())
+
+
+async def test_each_has_a_thread_of_its_own_and_reads_the_others_in_it(journey: Journey) -> None:
+    started = await opened(journey, "lab/yes", "lab/no", "lab/perhaps")
+    run = started["run"]["id"]
+    await journey.server.heard(run)
+    question, first, told, second = await thread(journey, run, "gamma")
+    assert question == ("user", "Shall we split the service?")
+    assert (first, second) == (("assistant", table.PERHAPS), ("assistant", table.CONVINCED))
+    assert all(words in told[1] for words in ("Shall we split", f"### Alpha\n\n{table.YES}", table.NO))
+    assert table.PERHAPS not in told[1]
+    (lane,) = [one for one in (await journey.run(run))["lanes"] if one["participant"] == "gamma"]
+    assert lane["anchors"]["initial"] == started["message"]["id"]
+    assert set(lane["anchors"]) == {"initial", "debate"}
+    nobody = await journey.server.get(f"/api/runs/{run}/lanes/omega/messages")
+    assert nobody.status == 404
+
+
+async def test_whoever_fails_takes_no_part_and_is_tried_again_when_all_is_over(journey: Journey) -> None:
+    started = await opened(journey, "lab/yes", "lab/no", "lab/late")
+    run = started["run"]["id"]
+    events = await journey.server.heard(run)
+    assert events[-1]["status"] == "completed"
+    report = await journey.run(run)
+    assert [lane["status"] for lane in report["lanes"]] == ["complete", "complete", "error"]
+    words = report["lanes"][2]["error"]
+    assert "Key rejected" in words
+    sent = [str(body) for body in journey.lab.bodies]
+    assert not any(words in body or "Key rejected" in body for body in sent)
+    empty = report["summary"]["perModel"][2]
+    assert (empty["participant"], empty["initialSummary"]) == ("gamma", "")
+    calls = len(journey.lab.bodies)
+
+    again = await journey.server.post(f"/api/runs/{run}/lanes/gamma/retry")
+    assert (again.status, again.body["status"], again.body["revision"]) == (202, "waiting", 1)
+    more = await journey.server.heard(run, after=events[-1]["seq"])
+    assert more[0]["kind"] == "retried"
+    assert [e["participant"] for e in more if e["type"] == "turn_ended"] == ["gamma", "gamma", "alpha"]
+    assert [event["seq"] for event in [*events, *more]] == list(range(1, more[-1]["seq"] + 1))
+    report = await journey.run(run)
+    assert [lane["status"] for lane in report["lanes"]] == ["complete"] * 3
+    assert report["summary"]["perModel"][2]["changedPosition"] is True
+    assert len(report["ranking"]["ballots"]) == 3
+    asked = [str(body) for body in journey.lab.bodies[calls:]]
+    assert not any(table.SECOND in body and "lab/yes" in body for body in asked)
+    nothing = await journey.server.post(f"/api/runs/{run}/retry-failed")
+    assert nothing.status == 409
+
+
+async def test_a_lane_that_failed_can_be_given_another_model(journey: Journey) -> None:
+    started = await opened(journey, "lab/yes", "lab/unauthorized")
+    run = started["run"]["id"]
+    events = await journey.server.heard(run)
+    again = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry", {"model": "lab/no"})
+    assert again.status == 202, again.text
+    more = await journey.server.heard(run, after=events[-1]["seq"])
+    assert more[-1]["status"] == "completed"
+    beta = (await journey.run(run))["lanes"][1]
+    assert (beta["status"], beta["model"]) == ("complete", "lab/no")
+
+
+async def test_all_that_fail_end_the_run_each_with_its_reason(journey: Journey) -> None:
+    started = await opened(journey, "lab/unauthorized", "lab/forbidden")
+    run = started["run"]["id"]
+    events = await journey.server.heard(run)
+    assert events[-1]["status"] == "failed"
+    assert all(lane["error"] for lane in (await journey.run(run))["lanes"])
+    assert all(ended(events, who)["fault"] for who in ("alpha", "beta"))
+
+
+async def test_a_lead_that_failed_is_replaced(journey: Journey) -> None:
+    started = await opened(journey, "lab/unauthorized", "lab/no", debate={"lead": "Alpha"})
+    events = await journey.server.heard(started["run"]["id"])
+    told = [event["kind"] for event in events if event["type"] == "notice"]
+    assert "lead_replaced" in told
+    (synthesis,) = [e for e in events if e["type"] == "turn_ended" and e["stage"] == "synthesis"]
+    assert synthesis["participant"] == "beta"
+
+
+async def test_a_summary_that_cannot_be_used_leaves_a_complete_run_and_a_notice(journey: Journey) -> None:
+    started = await opened(journey, "lab/quick", "lab/other")
+    run = started["run"]["id"]
+    events = await journey.server.heard(run)
+    assert events[-1]["status"] == "completed"
+    missing = [event["message"] for event in events if event.get("kind") == "missing"]
+    assert any("There is no summary" in words and "asked twice" in words for words in missing)
+    report = await journey.run(run)
+    assert (report["summary"], report["claims"]) == (None, [])
+    assert [lane["status"] for lane in report["lanes"]] == ["complete", "complete"]
+
+
+async def test_a_lane_is_stopped_while_the_others_go_on(journey: Journey) -> None:
+    started = await opened(journey, "lab/yes", "lab/long", "lab/no")
+    run = started["run"]["id"]
+    await journey.until_speaking(run, "beta")
+    stopped = await journey.server.post(f"/api/runs/{run}/lanes/beta/stop")
+    assert stopped.status == 200
+    events = await journey.server.heard(run)
+    assert events[-1]["status"] == "completed"
+    report = await journey.run(run)
+    assert [lane["status"] for lane in report["lanes"]] == ["complete", "error", "complete"]
+
+
+async def test_a_lane_that_fails_is_tried_again_while_the_others_still_speak(journey: Journey) -> None:
+    started = await opened(journey, "lab/even", "lab/slip")
+    run = started["run"]["id"]
+    async for frame in journey.server.events(f"/api/runs/{run}/events"):
+        if frame.data["type"] == "turn_ended" and frame.data["participant"] == "beta":
+            break
+    again = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry")
+    assert again.status == 202, again.text
+    events = await journey.server.heard(run)
+    assert stages(events) == ["initial", "debate", "synthesis"], "nothing is made twice"
+    assert [e["status"] for e in events if e["type"] == "turn_ended" and e["participant"] == "beta"] == [
+        "failed",
+        "completed",
+        "completed",
+    ]
+    assert [lane["status"] for lane in (await journey.run(run))["lanes"]] == ["complete", "complete"]
+
+
+async def test_late_lanes_are_not_waited_for(journey: Journey) -> None:
+    started = await opened(journey, "lab/yes", "lab/no", "lab/long", debate={"quorum": 2})
+    run = started["run"]["id"]
+    events = await journey.server.heard(run)
+    assert events[-1]["status"] == "completed"
+    lane = (await journey.run(run))["lanes"][2]
+    assert (lane["status"], lane["late"]) == ("error", True)
+    assert "went on without it" in lane["error"]
+
+
+@pytest.mark.parametrize(
+    ("debate", "field"),
+    [
+        ({"lead": "Omega"}, "debate.lead"),
+        ({"quorum": 3}, "debate.quorum"),
+        ({"deadline": 0}, "debate.deadline"),
+    ],
+)
+async def test_rules_that_nobody_can_keep_are_refused(journey: Journey, debate: Any, field: str) -> None:
+    body = {"message": "Why?", "participants": ["lab/yes", "lab/no"], "mode": "debate", "debate": debate}
+    reply = await journey.server.post("/api/discussions", body)
+    assert (reply.status, reply.body["errors"][0]["field"]) == (400, field), reply.text
+
+
+async def test_nobody_debates_alone(journey: Journey) -> None:
+    body = {"message": "Why?", "participants": ["lab/yes"], "mode": "debate"}
+    reply = await journey.server.post("/api/discussions", body)
+    assert (reply.status, reply.body["errors"][0]["field"]) == (400, "mode"), reply.text
