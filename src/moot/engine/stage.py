@@ -37,7 +37,8 @@ class Stage:
             self._answered.add(who)
         if not self._speaking:
             for waiting in self._failed.values():
-                waiting.set_result(False)
+                if not waiting.done():  # and not cancelled
+                    waiting.set_result(False)
             self._failed.clear()
         elif self._quorum is not None and len(self._answered) >= self._quorum:
             self._late(frozenset(self._speaking))

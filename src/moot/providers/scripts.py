@@ -11,6 +11,7 @@ from msgspec import Struct
 from moot.model.chunks import Finish, Text
 from moot.model.errors import BadSettings, UnknownModel
 from moot.model.requests import ModelRequest
+from moot.providers import sample_debate
 
 SAMPLE = (
     "A table has no head when it is round. Everyone who sits down at it can see everyone else, "
@@ -102,6 +103,10 @@ BUILT_IN: dict[str, Script] = {
     "thinker": Script(thoughts="Who sits where? A round table answers that by not asking.", pace=0.03),
     "tool": Script(answer="", tool=LOOK_UP),
     "flaky": Script(fault="overloaded", fault_times=1),
+    **{
+        name: Script(answer=first, when=sample_debate.answers(second), pace=0.01)
+        for name, (first, second) in sample_debate.POSITIONS.items()
+    },
     **{name: Script(fault=name) for name in FAULTS},
     "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),
     "nul": Script(fault="nul", answer="no\0thing is \ud800 lost"),
