@@ -13,7 +13,7 @@ from moot.model.errors import StoreUnavailable
 from moot.store import events as stored
 from moot.store.appending import Entry, news_of_others
 from moot.store.database import Database
-from moot.store.events import Events
+from moot.store.events import Events, Standing
 from moot.store.runs import Claim
 from tests.store.hearing import eventually
 from tests.store.running import first_run
@@ -77,10 +77,10 @@ class Writer:
 class Reader:
     """Reads from a number on, and notes the numbers that it got."""
 
-    def __init__(self, feeds: Feeds, start: int) -> None:
+    def __init__(self, feeds: Feeds, start: int, standing: Standing | None = None) -> None:
         self.start = start
         self.got: list[int] = []
-        self.task = asyncio.create_task(self._read(feeds.follow(RUN, start)))
+        self.task = asyncio.create_task(self._read(feeds.follow(RUN, start, standing)))
 
     async def _read(self, stream: AsyncGenerator[list[bytes], None]) -> None:
         async with aclosing(stream):
@@ -160,9 +160,11 @@ async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
 
 
 @asynccontextmanager
-async def reading(feeds: Feeds, *starts: int) -> AsyncIterator[list[Reader]]:
+async def reading(
+    feeds: Feeds, *starts: int, standing: Standing | None = None
+) -> AsyncIterator[list[Reader]]:
     """Let readers come, and wait for news; what was read until then is not counted."""
-    readers = [Reader(feeds, start) for start in starts]
+    readers = [Reader(feeds, start, standing) for start in starts]
     try:
         await asyncio.sleep(0.01)
         if isinstance(feeds._events, Shelf):
@@ -359,6 +361,41 @@ async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
         behind = Reader(feeds, 3)
         await behind.task
         assert behind.got == []
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("start", [0, 5, 7])
+async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: int) -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    writer.add(6, "in silence")
+    writer.add(1, "in silence", END)
+    writer.add(2, "in silence")
+    async with (
+        reading(feeds, start, standing=Standing(live=True, newest=9)) as (reader,),
+        asyncio.timeout(10),
+    ):
+        await eventually(lambda: whole(reader, 9))
+        assert not reader.task.done()
+        writer.add(1, "here", END)
+        await reader.task
+        assert whole(reader, 10)
+
+
+async def test_who_comes_when_a_run_is_tried_again_waits_for_more_though_others_have_seen_its_end() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, 0) as (slow,), asyncio.timeout(10):
+        writer.add(1, "here", END)
+        again = Reader(feeds, 1, Standing(live=True, newest=1))
+        await eventually(lambda: feeds._feeds[RUN].readers >= 1)
+        writer.add(1, "here")
+        writer.add(1, "here", END)
+        await again.task
+        assert again.got == [2, 3]
+        await slow.task
 
 
 async def test_words_that_look_like_the_end_are_not_the_end() -> None:

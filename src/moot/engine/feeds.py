@@ -13,7 +13,7 @@ from itertools import islice
 from moot.engine import metrics
 from moot.engine.patience import patiently
 from moot.model.errors import StoreUnavailable
-from moot.store.events import Events
+from moot.store.events import Events, Standing
 
 REMEMBERED = 1000
 LOOK_SECONDS = 5.0
@@ -65,8 +65,15 @@ class Feed:
         self._waiting.append(news := asyncio.get_running_loop().create_future())
         return news
 
+    def goes_on(self, standing: Standing) -> None:
+        """Hear how the run stands: an end that it had is none where something of it is tried again."""
+        self._known = max(self._known, standing.newest)
+        if standing.live and self._end is not None and self._end <= standing.newest:
+            self._end = None
+
     def is_over(self, seq: int) -> bool:
-        return self._end is not None and seq >= self._end
+        """Tell whether nothing comes after a number: it is an end, and nobody knows of anything after it."""
+        return self._end is not None and seq >= self._end >= self._known
 
     def remembered(self, seq: int) -> list[bytes]:
         """Return what comes after a number, if it is at hand."""
@@ -89,7 +96,7 @@ class Feed:
         elif self._last is None:  # this reader is up to date: others can go on from here
             self._last = seq
         elif behind:  # there was something, so it has been deleted
-            self._end = seq
+            self._end = self._known = seq
         return [self._framed(number, body) for number, body in rows]
 
     async def _catch_up(self) -> None:
@@ -152,9 +159,16 @@ class Feeds:
             feed.hear_of(newest.get(run, 0))
             feed.wake()
 
-    async def follow(self, run: str, after: int) -> AsyncGenerator[list[bytes], None]:
-        """Yield what comes after a number until the run has ended; an empty list is: still here."""
+    async def follow(
+        self, run: str, after: int, standing: Standing | None = None
+    ) -> AsyncGenerator[list[bytes], None]:
+        """Yield what comes after a number until the run has ended; an empty list is: still here.
+
+        `standing` is how the run was found, which may know of more than this process.
+        """
         feed = self._feeds.setdefault(run, Feed(run, self._events))
+        if standing is not None:
+            feed.goes_on(standing)
         feed.readers += 1
         metrics.READERS.inc()
         try:

@@ -70,6 +70,10 @@ class RunJournal:
         written = await self._journal.written()
         return written.numbers[message.id] if message is not None else 0
 
+    def pay(self, charges: Sequence[Charge]) -> None:
+        """Let what was paid be written down together with what comes next."""
+        self._kept.append((None, (), charges))
+
     async def end(self, event: RunEnded, revision: int = 0) -> None:
         """End the run, unless more of it than `revision` is to be tried again."""
         self._ending = Ending(event.status, time.time(), revision)

@@ -112,7 +112,8 @@ class Record:
     def _is_new(self, event: Event) -> bool:
         """Tell whether an event is to be told, and not of a stage that was announced before a crash."""
         if isinstance(event, TurnStarted):  # it is spoken anew, and what was seen of it is void
-            self._left.pop(event.seat, None)
+            if (left := self._left.pop(event.seat, None)) is not None:  # and it was paid
+                self._journal.pay([charge_of(left.ended(None))])
             self._begun.add(event.seat)
         if not isinstance(event, StageStarted):
             return True

@@ -80,10 +80,10 @@ class RunRoutes(Controller):
         run = await events.standing(caller.tenant, id)
         asked = _number(last_event_id) if last_event_id is not None else after or 0
         if asked is None or asked > run.newest:
-            return readers.stream(feeds.follow(id, 0), caller, opening=RESYNC)
+            return readers.stream(feeds.follow(id, 0, run), caller, opening=RESYNC)
         if asked == run.newest and not run.live:
             return Response("", status_code=204)
-        return readers.stream(feeds.follow(id, asked), caller)
+        return readers.stream(feeds.follow(id, asked, run), caller)
 
 
 def _number(text: str) -> int | None:
