@@ -13,6 +13,7 @@ from moot.server import meta_routes, openapi
 from moot.server.account_routes import AccountRoutes
 from moot.server.auth import Authentication, provide_caller
 from moot.server.discussion_routes import DiscussionRoutes
+from moot.server.file_routes import FileRoutes
 from moot.server.key_routes import KeyRoutes
 from moot.server.knowledge_routes import KnowledgeRoutes
 from moot.server.limits import RateLimits, standard
@@ -21,7 +22,7 @@ from moot.server.persona_routes import PersonaRoutes
 from moot.server.problems import HANDLERS
 from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
-from moot.server.run_routes import RunRoutes
+from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
 from moot.store.accounts import Accounts
 
@@ -32,6 +33,8 @@ ROUTES: list[ControllerRouterHandler] = [
     ModelRoutes,
     DiscussionRoutes,
     RunRoutes,
+    activity,
+    FileRoutes,
     PersonaRoutes,
     ProjectRoutes,
     KnowledgeRoutes,
