@@ -10,7 +10,7 @@ from moot.model.errors import Conflict, NotFound
 from moot.model.files import StoredFile
 from moot.model.ids import new_id
 from moot.store.database import Database
-from moot.store.schema import blob, file, message
+from moot.store.schema import blob, discussion, file, message
 
 PIECE = 256 * 1024
 
@@ -109,9 +109,10 @@ def missing(id: str) -> NotFound:
 
 async def _refuse_if_attached(connection: AsyncConnection, tenant: str, id: str) -> None:
     named = type_coerce(message.c.files, Text).contains(f'"{id}"', autoescape=True)
-    query = select(message.c.discussion).where(message.c.tenant == tenant, named).limit(1)
-    if discussion := (await connection.execute(query)).scalar():
-        raise Conflict(f"This file is attached to a message in {discussion}: delete the discussion first.")
+    own = select(discussion.c.id).where(discussion.c.tenant == tenant)  # so that only they are looked through
+    query = select(message.c.discussion).where(message.c.discussion.in_(own), named).limit(1)
+    if place := (await connection.execute(query)).scalar():
+        raise Conflict(f"This file is attached to a message in {place}: delete that discussion first.")
 
 
 async def _drop_content(connection: AsyncConnection, tenant: str, sha256: str) -> None:
