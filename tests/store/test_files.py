@@ -2,7 +2,8 @@ import asyncio
 import hashlib
 
 import pytest
-from sqlalchemy import func, select
+from msgspec.structs import asdict
+from sqlalchemy import func, insert, select
 
 from moot.model.discussions import Message
 from moot.model.errors import Conflict, NotFound
@@ -123,7 +124,38 @@ async def test_a_file_that_is_gone_cannot_be_attached(files: Files, database: Da
         await attach(database, kept.id, gone.id)
 
 
-async def test_adding_and_deleting_the_same_content_at_once_leaves_no_file_without_it(
+async def test_content_is_not_deleted_under_a_file_that_is_being_added(
+    files: Files, database: Database
+) -> None:
+    last = await add(files)
+    sha256 = hashlib.sha256(b"words").hexdigest()
+    async with database.write() as connection:
+        await files._hold_content(connection, ANNA, sha256, b"words")
+        deleting = asyncio.create_task(files.delete(ANNA, last.id))
+        await asyncio.wait({deleting}, timeout=0.2)  # if nothing held it, it would be through by then
+        new = {**asdict(last), "id": "file_new", "tenant": ANNA, "sha256": sha256}
+        await connection.execute(insert(file).values(**new))
+    await deleting
+    assert await whole(files, "file_new") == b"words"
+    assert await counted(database) == (1, 1)
+
+
+async def test_a_file_is_not_deleted_under_a_message_that_is_being_said(
+    files: Files, database: Database
+) -> None:
+    stored, said = await add(files), await discuss(database)
+    new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(stored.id,))
+    async with database.write() as connection:
+        await hold_files(connection, ANNA, [stored.id])
+        deleting = asyncio.create_task(files.delete(ANNA, stored.id))
+        await asyncio.wait({deleting}, timeout=0.2)
+        await add_message(connection, ANNA, new)
+    with pytest.raises(Conflict):
+        await deleting
+    assert await whole(files, stored.id) == b"words"
+
+
+async def test_many_who_add_and_delete_at_once_leave_only_whole_files(
     files: Files, database: Database
 ) -> None:
     last = await add(files)
@@ -131,12 +163,3 @@ async def test_adding_and_deleting_the_same_content_at_once_leaves_no_file_witho
         _, last = await asyncio.gather(files.delete(ANNA, last.id), add(files))
         assert await whole(files, last.id) == b"words"
     assert await counted(database) == (1, 1)
-
-
-async def test_attaching_and_deleting_at_once_does_one_of_them(files: Files, database: Database) -> None:
-    for _ in range(5):
-        id = (await add(files)).id
-        outcomes = await asyncio.gather(files.delete(ANNA, id), attach(database, id), return_exceptions=True)
-        deleted, attached = (not isinstance(outcome, Exception) for outcome in outcomes)
-        assert deleted != attached
-        assert (id in await files.several(ANNA, [id])) is attached

@@ -12,7 +12,7 @@ from moot.model.ids import new_id
 from moot.store.database import Database
 from moot.store.schema import blob, discussion, file, message
 
-PIECE = 256 * 1024
+PIECE = 1024 * 1024
 
 FIELDS = [file.c[name] for name in StoredFile.__struct_fields__]
 CONTENT = and_(blob.c.tenant == file.c.tenant, blob.c.sha256 == file.c.sha256)
