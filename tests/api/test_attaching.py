@@ -77,6 +77,20 @@ async def test_a_large_file_comes_back_whole(journey: Journey) -> None:
         assert response.headers["Content-Disposition"].startswith("attachment")
 
 
+async def test_readers_that_leave_in_the_middle_do_no_harm(journey: Journey) -> None:
+    """That nothing went wrong inside is seen at the end, when no error may be in the log."""
+    url = f"{journey.server.url}/api/files/{await journey.upload('large.pdf', b'%PDF-' + bytes(15_000_000))}/content"
+
+    async def leave() -> None:
+        response = await journey.server.http.get(url)
+        assert response.status == 200
+        response.close()
+
+    await asyncio.gather(*(leave() for _ in range(20)))
+    async with journey.server.http.get(url) as response:
+        assert len(await response.read()) == 15_000_005
+
+
 async def test_a_clerk_finds_a_title_and_whoever_watches_is_told(journey: Journey) -> None:
     async with asyncio.timeout(SECONDS), aclosing(journey.server.events("/api/events")) as changes:
         await anext(changes)

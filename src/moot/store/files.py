@@ -1,5 +1,6 @@
 """Files: a row for each, and what is in them once for all files of a tenant with the same content."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
@@ -64,18 +65,20 @@ class Files:
 
     async def pieces(self, tenant: str, id: str) -> AsyncGenerator[bytes, None]:
         """Read what is in a file bit by bit: whoever takes it slowly keeps little of it in memory."""
-        here = (file.c.tenant == tenant, file.c.id == id)
-        start = 1
-        while True:
-            cut = func.substr(blob.c.data, start, PIECE)
-            query = select(cut).select_from(file.join(blob, CONTENT)).where(*here)
-            async with self._database.read() as connection:
-                piece: bytes = (await connection.execute(query)).scalar() or b""
+        start, piece = 0, b""
+        while start == 0 or len(piece) == PIECE:
+            # A reader that leaves must not break a connection in the middle of a query.
+            piece = await asyncio.shield(self._piece(tenant, id, start))
+            start += PIECE
             if piece:
                 yield piece
-            if len(piece) < PIECE:
-                return
-            start += PIECE
+
+    async def _piece(self, tenant: str, id: str, start: int) -> bytes:
+        cut = func.substr(blob.c.data, start + 1, PIECE)
+        query = select(cut).select_from(file.join(blob, CONTENT))
+        async with self._database.read() as connection:
+            found = await connection.execute(query.where(file.c.tenant == tenant, file.c.id == id))
+            return found.scalar() or b""
 
     async def delete(self, tenant: str, id: str) -> None:
         """Delete a file that is attached nowhere; what is in it goes with the last file that has it."""
