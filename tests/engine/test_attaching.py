@@ -52,6 +52,12 @@ async def test_text_is_written_out_and_the_rest_stays_a_file(files: Files) -> No
     assert await attached(files, BERT, said) == {"msg_1": (), "msg_3": ()}
 
 
+async def test_people_are_shown_text_and_which_other_files_there_were(files: Files) -> None:
+    notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
+    found = await attached(files, ANNA, [message("msg_1", notes.id, cat.id)], only_text=True)
+    assert found["msg_1"] == (Text("notes.txt:\n```\nRound.\n```"), File("cat.png", "image/png", b""))
+
+
 async def test_where_there_is_no_room_for_all_the_newest_are_kept(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +104,7 @@ async def test_a_request_is_shown_as_its_model_got_it(attaching: Attaching) -> N
     request = ModelRequest(model="m", messages=(user(cat, "What is it?"),))
     for model in ("lab/gpt-5", "gone/x"):
         (shown,) = (await attaching.shown(request, model)).messages
-        assert shown.parts == (File("cat.png", "image/png", b""), Text("What is it?"))
+        assert shown == request.messages[0]
     (told,) = (await attaching.shown(request, "lab/deepseek-chat")).messages
     assert isinstance(told.parts[0], Text)
     assert "cannot read" in told.parts[0].text

@@ -1,6 +1,6 @@
 """Attached files in a request: who can read them, and what those are told who cannot."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -42,19 +42,14 @@ def has_files(request: ModelRequest) -> bool:
 def readable(request: ModelRequest, kinds: Collection[FileKind]) -> ModelRequest:
     """Put a line in the place of every file that a model cannot read: it may have been meant for others."""
 
-    def told(part: Part) -> Part:
-        return unread(part) if isinstance(part, File) and not takes(kinds, part) else part
+    def told(message: Message) -> Message:
+        return replace(message, parts=tuple(_told(part, kinds) for part in message.parts))
 
-    return replace(request, messages=tuple(_with_parts(message, told) for message in request.messages))
+    return replace(request, messages=tuple(told(message) for message in request.messages))
 
 
-def without_data(request: ModelRequest) -> ModelRequest:
-    """Leave out what is in files, for people who look at a request."""
-
-    def named(part: Part) -> Part:
-        return replace(part, data=b"") if isinstance(part, File) else part
-
-    return replace(request, messages=tuple(_with_parts(message, named) for message in request.messages))
+def _told(part: Part, kinds: Collection[FileKind]) -> Part:
+    return unread(part) if isinstance(part, File) and not takes(kinds, part) else part
 
 
 def unread(file: Labelled) -> Text:
@@ -68,7 +63,3 @@ def left_out(file: Labelled) -> Text:
 def _line(prompt: str, file: Labelled) -> Text:
     kind = KINDS.get(file_kind(file.media_type), "a file")
     return Text(written(prompt).format(name=file.name, kind=kind))
-
-
-def _with_parts(message: Message, change: Callable[[Part], Part]) -> Message:
-    return replace(message, parts=tuple(change(part) for part in message.parts))

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
-from moot.context.attachments import left_out, readable, refuse_unread, without_data
+from moot.context.attachments import left_out, readable, refuse_unread
 from moot.context.files import LARGEST
 from moot.context.question import written_out
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
 from moot.model.files import StoredFile
 from moot.model.plans import Plan
-from moot.model.profiles import FileKind
+from moot.model.profiles import FileKind, file_kind
 from moot.model.requests import File, ModelRequest, Part
 from moot.providers.registry import Registry
 from moot.store.files import Files, refuse_missing
@@ -55,19 +55,25 @@ class Attaching:
             return None
 
     async def shown(self, request: ModelRequest, model: str) -> ModelRequest:
-        """Show a request as a model got it, less what is in the files that it got as they are."""
+        """Show a request as a model got it, which may have been told of files that it cannot read."""
         kinds = await asyncio.to_thread(self._kinds, model)
-        return without_data(request if kinds is None else readable(request, kinds))
+        return request if kinds is None else readable(request, kinds)
 
 
-async def attached(files: Files, tenant: str, said: Sequence[Message]) -> Mapping[str, tuple[Part, ...]]:
-    """Load the files of a discussion, by the message they came with; where it is too much, the newest."""
+async def attached(
+    files: Files, tenant: str, said: Sequence[Message], *, only_text: bool = False
+) -> Mapping[str, tuple[Part, ...]]:
+    """Load the files of a discussion, by the message they came with; where it is too much, the newest.
+
+    With `only_text` nothing is loaded that people could not read in a prompt: other files come empty.
+    """
     came = {message.id: message.files for message in reversed(said) if message.files}
     if not came:
         return {}
     known = await files.several(tenant, [id for ids in came.values() for id in ids])
     fitting = _fitting([known[id] for ids in came.values() for id in ids if id in known])
-    content = await files.content(tenant, fitting)
+    wanted = [id for id in fitting if not only_text or file_kind(known[id].media_type) == "text"]
+    content = {**dict.fromkeys(fitting, b""), **await files.content(tenant, wanted)}
     return {
         message: tuple(_part(known[id], content.get(id)) for id in ids if id in known)
         for message, ids in came.items()

@@ -107,9 +107,8 @@ class Hall:
         await self._attaching.check(caller.tenant, opening.files, plan)
         started = _started(discussion, plan, opening.message, opening.files)
         taken = await self._take_in(caller, started, plan, key, opening, new=True)
-        if (
-            opening.title is None and taken.run.id == started.run.id
-        ):  # and not taken in before, with the same key
+        is_new = taken.run.id == started.run.id  # and was not taken in before, with the same key
+        if is_new and opening.title is None:
             self._titles.want(_payer(caller, taken), discussion, opening.message)
         return taken
 

@@ -12,6 +12,7 @@ from moot.context.fitting import cut, one_line
 from moot.context.prompts import written
 from moot.engine import metrics
 from moot.engine.casting import Chains
+from moot.engine.patience import patiently
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
@@ -33,9 +34,8 @@ MOST_WAITING = 50
 TITLES_A_MINUTE = 20  # for an account
 ENDING_SECONDS = 1.0
 
-QUOTES = re.compile(
-    '["\u201c-\u201f\u00ab\u00bb\u300c\u300d*`]'
-)  # straight, curly, French, Japanese; and markdown's
+# Quotation marks (straight, curly, French, Japanese) and what markdown marks words with.
+QUOTES = re.compile('["\u201c-\u201f\u00ab\u00bb\u300c\u300d*`]')
 AROUND = " '_\u2018\u2019\u201a\u2039\u203a"  # those that may stand inside of words
 BEFORE = re.compile(r"^[\s#]*(?:title\s*:)?", re.IGNORECASE)
 
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class Titles:
-    """`clerk` is asked where a discussion names no other; None is nobody."""
+    """`clerk` is that of every discussion which names no other; None is nobody."""
 
     def __init__(
         self, database: Database, chains: Chains, speaker: Speaker, rates: Rates, clerk: str | None = None
@@ -84,7 +84,7 @@ class Titles:
                 _stays(discussion, "these are too many titles within a minute")
                 return
             ended = await self._asked(await self._chains(payer.tenant, clerk), words, stop)
-            await self._keep(payer, discussion, ended)
+            await patiently(lambda: self._keep(payer, discussion, ended))  # because it is paid
         except MootError as error:  # such as a key that is missing, or a database that is away
             _stays(discussion, str(error))
 
@@ -113,9 +113,8 @@ class Titles:
             ):
                 await tell_change(self._database, connection, payer.tenant, discussion.id)
         if not title:
-            _stays(
-                discussion, ended.fault.message if ended.fault else f"the clerk's answer was {ended.status}"
-            )
+            why = ended.fault.message if ended.fault else f"what the clerk said was {ended.status}"
+            _stays(discussion, why)
 
     def _disown(self, task: asyncio.Task[None]) -> None:
         del self._waiting[task]

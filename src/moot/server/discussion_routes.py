@@ -219,7 +219,7 @@ class DiscussionRoutes(Controller):
         earlier = await discussions.messages(id, before=answer.number, upto=answer.upto)
         seen = VIEWS[answer.view](earlier, answer.participant, answer.run)
         who = plan.participant(answer.participant)
-        came = await attached(files, caller.tenant, earlier)
+        came = await attached(files, caller.tenant, earlier, only_text=True)
         request = prompt(plan, who, seen, answer.instruction or "", came)
         return await attaching.shown(request, answer.model or who.model)
 

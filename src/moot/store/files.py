@@ -95,6 +95,8 @@ class Files:
 
 async def hold_files(connection: AsyncConnection, tenant: str, ids: Sequence[str]) -> None:
     """Let files that are about to be attached not be deleted in this transaction."""
+    if not ids:
+        return
     query = select(file.c.id).where(file.c.tenant == tenant, file.c.id.in_(ids)).order_by(file.c.id)
     held = (await connection.execute(query.with_for_update(read=True, key_share=True))).scalars().all()
     refuse_missing(ids, held)
