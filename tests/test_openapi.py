@@ -101,7 +101,15 @@ async def _settled(server: MootServer) -> Ids:
         "/api/projects/": {"id": project, "post_id": post},
         "/api/tokens/": {"id": token},
         "/api/keys/": {"provider": "openai"},
+        "/api/files/": {"id": await _uploaded(server)},
     }
+
+
+async def _uploaded(server: MootServer) -> str:
+    form = {"Content-Type": "multipart/form-data; boundary=edge"}
+    disposition = b'Content-Disposition: form-data; name="file"; filename="a.txt"'
+    body = b"--edge\r\n" + disposition + b"\r\n\r\nRound.\r\n--edge--\r\n"
+    return str((await server.post("/api/files", body, form)).body["id"])
 
 
 @pytest.mark.parametrize("mode", GenerationMode)
@@ -143,7 +151,7 @@ def make_real(case: Case[Any], ids: Ids) -> None:
     if (asked := case.path.rpartition("/")[2]) in {"export", "consolidate"}:
         case.body = {"model": f"scripted/{asked}"}
     if isinstance(case.body, dict) and "participants" in case.body:
-        made_up = dict.fromkeys(("persona", "project", "model", "language"))
+        made_up = dict.fromkeys(("persona", "project", "model", "language", "clerk", "files"))
         kept = {name: value for name, value in case.body.items() if name not in made_up}
         case.body = kept | {"participants": ["scripted/echo"]}
 
@@ -191,3 +199,10 @@ def test_the_description_says_how_to_log_in_and_where_one_need_not(description: 
         "/readyz",
         "/api/login",
     }
+
+
+def test_files_are_described_as_files(description: Any) -> None:
+    paths = description["paths"]
+    assert list(paths["/api/files"]["post"]["requestBody"]["content"]) == ["multipart/form-data"]
+    given = paths["/api/files/{id}/content"]["get"]["responses"]["200"]["content"]
+    assert {"text/plain", "image/png", "application/pdf"} < given.keys()

@@ -140,7 +140,18 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
         "/api/tokens/": {"id": token},
+        "/api/files/": {"id": await _uploaded(server, ada)},
     }
+
+
+async def _uploaded(server: MootServer, who: Headers) -> str:
+    """Let somebody have a file."""
+    form = {"Content-Type": "multipart/form-data; boundary=edge"}
+    disposition = f'Content-Disposition: form-data; name="file"; filename="{SECRET}.txt"'
+    body = f"--edge\r\n{disposition}\r\n\r\n{SECRET}\r\n--edge--\r\n".encode()
+    reply = await server.post("/api/files", body, who | form)
+    assert reply.status == 201, reply.text
+    return str(reply.body["id"])
 
 
 def _operations(description: Any) -> Iterator[tuple[str, str, Any]]:
@@ -219,6 +230,8 @@ def fields(schema: Any, components: Any, at: tuple[str, ...] = ()) -> Iterator[t
 
 
 def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
+    if field[0] == "files":
+        return body | {"files": [id]}
     if field[0] == "participants":
         return body | {"participants": [{"model": "scripted/echo", field[-1]: id}]}
     return body | {field[0]: id}
@@ -229,15 +242,15 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
     who = stage.bob[credential]
     mine = await stage.opened(who)
     own = {"/api/discussions/": {"id": mine["discussion"]["id"]}, "/api/runs/": {"id": mine["run"]["id"]}}
-    kinds = {"persona": "/api/personas/", "project": "/api/projects/"}
+    kinds = {"persona": "/api/personas/", "project": "/api/projects/", "files": "/api/files/"}
     before = await stage.state()
     tried = set()
     for path, method, operation in stage.operations:
         if "requestBody" not in operation:
             continue
         name = operation["operationId"]
-        schema = operation["requestBody"]["content"]["application/json"]["schema"]
-        for field in fields(schema, stage.components):
+        content = operation["requestBody"]["content"]
+        for field in fields(content.get("application/json", {}).get("schema", {}), stage.components):
             if field[-1] not in kinds:
                 continue
             body = with_field(BODIES.get(name, OPENING), field, stage.ids[kinds[field[-1]]]["id"])
@@ -249,6 +262,8 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         ("discussions_open", ("persona",)),
         ("discussions_open", ("project",)),
         ("discussions_open", ("participants", "0", "persona")),
+        ("discussions_open", ("files",)),
+        ("discussions_say", ("files",)),
         ("discussions_change", ("persona",)),
         ("discussions_change", ("project",)),
         ("discussions_change", ("participants", "0", "persona")),
@@ -268,6 +283,7 @@ async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, creden
         f"/api/discussions?q={SECRET}",
         "/api/personas?limit=100",
         "/api/projects?limit=100",
+        "/api/activity",
         "/api/tokens",
         "/api/providers",
         "/api/me",
@@ -292,6 +308,9 @@ async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, crede
         assert is_not_there(reply), query
         assert "event" not in reply.headers["Content-Type"]
     assert (await server.post(f"/api/runs/{live['run']['id']}/stop", {}, who)).status == 404
+    going_on = {"discussion": live["discussion"]["id"], "runs": 1}
+    assert (await server.get("/api/activity", who)).body == []
+    assert (await server.get("/api/activity", stage.ada)).body == [going_on]
 
     async with aclosing(server.events("/api/events", who)) as changes:
         assert (await anext(changes)).data == {"type": "activity", "runs": []}

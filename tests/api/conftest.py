@@ -16,6 +16,14 @@ SETTINGS = """\
 api = "openai"
 base_url = "{url}/v1"
 
+[providers.claude]
+api = "anthropic"
+base_url = "{url}/v1"
+
+[providers.gemini]
+api = "google"
+base_url = "{url}/v1beta"
+
 [rates]
 starts_a_minute = 1_000_000
 """

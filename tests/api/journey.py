@@ -2,8 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from io import BytesIO
 from typing import Any
 
+import aiohttp
 from aiohttp import web
 
 from moot.lab.server import Lab
@@ -19,6 +21,8 @@ SCRIPTS = {
     "other": Script(answer="Square tables."),
     "long": Script(answer=LONG, pace=0.02),
     "big": Script(answer="x" * 180_000, chunk=4000),
+    **dict.fromkeys(("gpt-x", "claude-x", "gemini-x"), Script(answer="I see.")),
+    "titler": Script(answer='Title: "Tables, round and square."'),
     "even": Script(answer="One after the other, and never in a hurry.", chunk=4, pace=0.02),
 }
 
@@ -81,6 +85,13 @@ class Journey:
 
     async def answers(self, discussion: str) -> list[Any]:
         return [m for m in (await self.read(discussion))["messages"] if m["role"] == "assistant"]
+
+    async def upload(self, name: str, data: bytes) -> str:
+        form = aiohttp.FormData()
+        form.add_field("file", BytesIO(data), filename=name)
+        async with self.server.http.post(f"{self.server.url}/api/files", data=form) as response:
+            assert response.status == 201, await response.text()
+            return str((await response.json())["id"])
 
     async def run(self, id: str) -> Any:
         return (await self.server.get(f"/api/runs/{id}")).body

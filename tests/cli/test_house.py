@@ -127,6 +127,22 @@ async def test_a_fallback_that_nobody_offers_is_told_at_the_start(tmp_path: Path
                 pytest.fail("it was built")
 
 
+async def test_a_clerk_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
+    async with migrated("sqlite", tmp_path) as database:
+        with pytest.raises(UsageError, match=r"^clerk in the settings: .*Did you mean anthropic"):
+            async with built(database, Settings(clerk="antropic/claude")):
+                pytest.fail("it was built")
+
+
+async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{data / 'moot.db'}", clerk="scripted/silence")
+    async with opened(settings, ENVIRONMENT) as house:
+        await asked(house, None)
+        assert len(house.titles._waiting) == 1
+        await house.leave()
+    assert house.titles._waiting == {}
+
+
 @pytest.mark.parametrize(("environment", "warned"), [({}, True), (ENVIRONMENT, False)])
 async def test_on_a_database_of_many_the_secret_is_asked_for(
     data: Path, caplog: pytest.LogCaptureFixture, environment: dict[str, str], warned: bool

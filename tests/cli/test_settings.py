@@ -136,6 +136,7 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
         "MOOT_AUTH": "accounts",
         "MOOT_LEASE": "2.5",
         "MOOT_EMBEDDING": "ollama/nomic-embed-text",
+        "MOOT_CLERK": "ollama/llama3.2",
         "MOOT_METRICS_TOKEN": "a token for prometheus",
         "MOOT_HOSTS": "moot.example, moot.home",
     }
@@ -144,6 +145,7 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
         auth="accounts",
         lease=2.5,
         embedding="ollama/nomic-embed-text",
+        clerk="ollama/llama3.2",
         metrics_token="a token for prometheus",
         hosts=("moot.example", "moot.home"),
     )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.context.files import LARGEST, media_type, read_file
+from moot.context.files import LARGEST, MEDIA_TYPES, media_type, read_file, recognised
 from moot.model.errors import UsageError
 from moot.model.requests import File
 
@@ -100,3 +100,25 @@ def test_the_largest_file_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.write_bytes(b"a" * LARGEST)
     assert len(read_file(path).data) == LARGEST
+
+
+def test_what_is_refused_is_refused_in_the_words_of_whoever_asks() -> None:
+    with pytest.raises(UsageError, match=r"^file: it is empty\.$"):
+        recognised(b"", "file: it")
+    assert recognised(PNG, "file: it") == "image/png"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<html><script>alert(1)</script></html>",
+        b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>',
+        b"<?xml version='1.0'?><!DOCTYPE svg>",
+        PNG + b"<script>alert(1)</script>",
+        b"GIF89a/*<svg/onload=alert(1)>*/",
+        b"%PDF-1.7 <html>",
+    ],
+)
+def test_nothing_is_ever_of_a_type_that_a_browser_would_run(content: bytes) -> None:
+    assert media_type(content) in MEDIA_TYPES
+    assert not {"text/html", "image/svg+xml", "text/javascript"} & set(MEDIA_TYPES)

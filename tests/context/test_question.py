@@ -71,3 +71,10 @@ def test_no_text_can_break_out_of_its_fence(content: str) -> None:
     assert last == fence
     assert fence not in "\n".join(inside)
     assert "\n".join(inside) == content.rstrip()
+
+
+def test_a_fence_is_found_for_a_file_of_nothing_but_fences() -> None:
+    content = "`" * 1_000_000
+    part = written_out(File("any.txt", "text/plain", content.encode()))
+    assert isinstance(part, Text)
+    assert part.text == f"any.txt:\n{content}`\n{content}\n{content}`"

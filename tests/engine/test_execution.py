@@ -13,7 +13,11 @@ from moot.model.events import (
     TextDelta,
     TurnEnded,
 )
+from moot.model.requests import File
+from moot.store.discussions import Discussions
+from moot.store.files import Files
 from moot.store.runs import Runs
+from moot.store.schema import message
 from moot.store.schema import run as runs_table
 from tests.engine.works import Works
 from tests.store.people import ANNA
@@ -142,6 +146,22 @@ async def test_a_run_that_waits_for_another_hears_that_it_is_to_stop(works: Work
     old, new = await works.two_in_a_row()
     assert await works.stop(new) == "stopped"
     assert await works.stop(old) == "stopped"
+
+
+async def test_participants_are_given_the_files_of_all_that_they_see(works: Works) -> None:
+    files = Files(works.database)
+    notes = await files.add(ANNA, ANNA, "notes.txt", "text/plain", "1", b"Tables have no head.")
+    cat = await files.add(ANNA, ANNA, "cat.png", "image/png", "2", b"\x89PNG")
+    run = await works.new()
+    (earlier,) = await Discussions(works.database).messages(run.discussion)
+    async with works.database.write() as connection:
+        named = update(message).where(message.c.id == earlier.id)
+        await connection.execute(named.values(files=(notes.id, cat.id)))
+    works.runs.start(run.id)
+    assert await works.over(run) == "completed"
+    assert await works.answers(run) == [("completed", "notes.txt:\n```\nTables have no head.\n```\n\nWhy?")]
+    (asked,) = works.provider.asked[-1].messages
+    assert asked.parts[1] == File("cat.png", "image/png", b"\x89PNG")
 
 
 ENDED = (

@@ -1,7 +1,7 @@
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from msgspec.structs import replace
@@ -9,25 +9,35 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from moot.engine import hall as module
+from moot.engine.attaching import Attaching
 from moot.engine.hall import TITLE, Hall, Opening, Saying, Started
 from moot.engine.planning import Planning
+from moot.engine.titles import Titles
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, Message
 from moot.model.errors import Conflict, Leaving, NotFound, UsageError
 from moot.model.ids import new_id
 from moot.model.participants import seat
 from moot.model.plans import Plan
+from moot.providers.catalogue import ProviderConfig
+from moot.providers.keys import KeyRing
+from moot.providers.registry import Registry, Resolved
+from moot.providers.scripts import Script
 from moot.store.database import Database
 from moot.store.discussions import Discussions, add_message, hold
+from moot.store.files import Files
 from moot.store.personas import Personas
 from moot.store.projects import Projects
+from moot.store.rates import Rates
 from moot.store.runs import Runs, Wishes
 from moot.store.schema import discussion, idempotency, message, run
+from tests.engine.tables import SPEAKER, Recorded
 from tests.store.hearing import SECONDS, eventually, hearing
 from tests.store.people import ANNA, BERT, settle
 from tests.store.running import WORKER, claim, employ
 
 GERMAN = "Warum haben die meisten Tische vier Beine und nicht drei?"
+BLIND = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1")
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 STRANGER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
 OPENING = Opening(
@@ -48,10 +58,24 @@ class Room:
         self.discussions = Discussions(database)
         self.runs = Runs(database)
         self.planning = Planning(Personas(database, ()), Projects(database))
-        self.hall = Hall(database, self.planning, WORKER, self.begun.append)
+        self.files = Files(database)
+        self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
+        self.titles = Titles(database, self._chain, SPEAKER, Rates(database))
+        self.hall = self.hall_with(self.planning, self.begun.append)
+
+    def hall_with(self, planning: Planning, start: Callable[[str], None]) -> Hall:
+        registry = Registry({"blind": BLIND}, {})
+        attaching = Attaching(self.files, registry)
+        return Hall(self.database, planning, WORKER, start, attaching, self.titles)
+
+    async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
+        return [Resolved(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
+
+    async def file(self, data: bytes = b"words", media_type: str = "text/plain", owner: str = ANNA) -> str:
+        return (await self.files.add(owner, owner, "a.txt", media_type, data.hex(), data)).id
 
     async def open(
-        self, words: str = "Why are tables round?", key: str | None = None, **more: str
+        self, words: str = "Why are tables round?", key: str | None = None, **more: Any
     ) -> Started:
         return await self.hall.open(CALLER, replace(OPENING, message=words, **more), key)
 
@@ -132,7 +156,7 @@ async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(room: R
         with ThreadPoolExecutor(1) as thread:
             seen.append(thread.submit(asyncio.run, look(id)).result())
 
-    hall = Hall(room.database, room.planning, WORKER, start)
+    hall = room.hall_with(room.planning, start)
     started = await hall.open(CALLER, OPENING)
     await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And square?"))
     assert seen == ["Why are tables round?", "And square?"]
@@ -219,7 +243,7 @@ async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(room: Room) 
     started = await room.open()
     await room.finish()
     planning = Deleting(Personas(room.database, ()), Projects(room.database))
-    hall = Hall(room.database, planning, WORKER, room.begun.append)
+    hall = room.hall_with(planning, room.begun.append)
     with pytest.raises(IntegrityError):
         await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And square?"), "key")
     assert await room.stored() == NOTHING
@@ -447,3 +471,80 @@ async def test_keys_are_each_tenants_own(room: Room) -> None:
     assert theirs.discussion.id != mine.discussion.id
     assert theirs.run.id != mine.run.id
     assert await room.discussions.get(BERT, theirs.discussion.id) == theirs.discussion
+
+
+async def test_files_come_with_the_message_that_names_them(room: Room) -> None:
+    one, two = await room.file(), await room.file(b"more")
+    started = await room.open(files=(one, two, one))
+    assert started.message is not None
+    assert started.message.files == (one, two)
+    said = await room.hall.say(
+        CALLER, Saying(discussion=started.discussion.id, message="And this?", files=(two,))
+    )
+    stored = await room.discussions.messages(started.discussion.id)
+    assert [message.files for message in stored] == [(one, two), (two,)]
+    assert stored[-1] == said.message
+
+
+async def test_a_file_that_is_not_there_is_named_and_nothing_is_stored(room: Room) -> None:
+    mine, hers = await room.file(), await room.file(owner=BERT)
+    for wrong in (hers, "file_none"):
+        with pytest.raises(NotFound, match=rf"^files\[1\]: There is no file '{wrong}'"):
+            await room.open(files=(mine, wrong), key="once")
+    assert await room.stored() == NOTHING
+
+
+async def test_a_file_that_goes_while_it_is_attached_is_not_attached(room: Room) -> None:
+    id = await room.file()
+
+    class Deleting(Attaching):
+        async def check(self, tenant: str, ids: Sequence[str], plan: Plan) -> None:
+            await super().check(tenant, ids, plan)
+            await room.files.delete(tenant, id)
+
+    room.hall._attaching = Deleting(room.files, Registry({}, {}))
+    with pytest.raises(NotFound, match=r"^files\[0\]"):
+        await room.open(files=(id,))
+    assert await room.stored() == NOTHING
+    assert room.begun == []
+
+
+async def test_who_is_spoken_to_and_cannot_read_a_file_is_named_before_anything_is_stored(room: Room) -> None:
+    picture = await room.file(b"\x89PNG\r\n\x1a\n", "image/png")
+    table = seat(("blind/gpt-5", "blind/deepseek-chat"))
+    with pytest.raises(UsageError, match=r"^files\[0\]: Beta \(blind/deepseek-chat\) takes no image files"):
+        await room.open(participants=table, files=(picture,))
+    assert await room.stored() == NOTHING
+    started = await room.open(participants=table)
+    saying = Saying(discussion=started.discussion.id, message="Look.", files=(picture,))
+    with pytest.raises(UsageError, match=r"^files\[0\]: Beta"):
+        await room.hall.say(CALLER, saying)
+    await room.hall.say(CALLER, replace(saying, to=("alpha",)))
+    assert (await room.stored())["message"] == 2
+
+
+async def titled(room: Room, **more: Any) -> str:
+    """Open a discussion, wait for what the clerk does, and return the title that it has then."""
+    started = await room.open(**more)
+    await eventually(lambda: not room.titles._waiting)
+    return (await room.discussions.get(ANNA, started.discussion.id)).title
+
+
+async def test_a_clerk_finds_a_title_where_none_is_given(room: Room) -> None:
+    assert await titled(room, clerk="scripted/clerk") == "Tables and chairs"
+    assert await titled(room, clerk="scripted/clerk", title="Mine") == "Mine"
+    assert await titled(room) == "Why are tables round?"
+    assert len(room.provider.asked) == 1
+
+
+async def test_the_clerk_of_the_settings_is_that_of_every_discussion_without_one(room: Room) -> None:
+    room.titles.clerk = "scripted/clerk"
+    assert (await room.open()).discussion.clerk == "scripted/clerk"
+    assert (await room.open(clerk="scripted/echo")).discussion.clerk == "scripted/echo"
+    await eventually(lambda: not room.titles._waiting)
+
+
+async def test_a_request_that_comes_twice_has_its_title_found_once(room: Room) -> None:
+    for _ in range(2):
+        assert await titled(room, key="once", clerk="scripted/clerk") == "Tables and chairs"
+    assert len(room.provider.asked) == 1

@@ -7,7 +7,8 @@ import pytest
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Done, Text, Usage
 from moot.model.events import Event, Notice, Seat, TextDelta, TurnEnded, TurnStarted
-from moot.model.requests import ModelRequest, user
+from moot.model.profiles import Profile
+from moot.model.requests import File, ModelRequest, user
 from moot.providers import prices
 from moot.providers.http import HttpProvider
 from moot.providers.keys import Key, KeyRing
@@ -17,6 +18,7 @@ from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, LOOK_UP, Script, Scripts
 from moot.streams.stop import Stop
 from moot.streams.turn import Limits
+from tests.engine.tables import Recorded
 from tests.taking import LabServer
 
 SPEAKER = Speaker(Limits(idle=0.1, total=5), backoff=0.001, jitter=lambda: 0.5)
@@ -29,14 +31,17 @@ def chain(*names: str, **scripts: Script) -> list[Resolved]:
 
 
 async def spoken(
-    models: Sequence[Resolved], stop: Stop | None = None, speaker: Speaker = SPEAKER
+    models: Sequence[Resolved],
+    stop: Stop | None = None,
+    speaker: Speaker = SPEAKER,
+    request: ModelRequest = REQUEST,
 ) -> list[Event]:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    ended = await speaker.speak(Seat("alpha"), models, REQUEST, stop or Stop(), emit)
+    ended = await speaker.speak(Seat("alpha"), models, request, stop or Stop(), emit)
     assert not any(isinstance(event, TurnEnded) for event in events)  # whoever lets it speak tells of its end
     return [*events, ended]
 
@@ -297,3 +302,22 @@ async def test_every_key_that_was_limited_rests(lab: LabServer) -> None:
     keys = [Key(name, f"sk-{name}-0123456789") for name in "ABC"]
     await spoken([keyed(lab, "retry_seconds", *keys)])
     assert all(key.cooling_until > 0 for key in keys)
+
+
+class Blind(Recorded):
+    def profile(self, model: str) -> Profile:
+        return Profile(files=frozenset({"text"}))
+
+
+async def test_a_fallback_that_cannot_read_a_file_is_told_that_there_is_one() -> None:
+    sees, blind = Recorded({}), Blind({})
+    models = [
+        Resolved("scripted/overloaded", sees, "overloaded", KeyRing(())),
+        Resolved("scripted/echo", blind, "echo", KeyRing(())),
+    ]
+    picture = File("cat.png", "image/png", b"\x89PNG")
+    asked = ModelRequest(model="", messages=(user(picture, "What is it?"),))
+    turn = end(await spoken(models, request=asked))
+    assert all(call.messages == asked.messages for call in sees.asked)
+    assert turn.message.text.startswith("(cat.png, an image, came with this message")
+    assert turn.message.text.endswith("What is it?")

@@ -13,7 +13,7 @@ REQUEST = ModelRequest(
     model="gemini-x",
     system="Be brief.",
     messages=(
-        user("What is on it?", File("a.png", "image/png", b"png")),
+        user("What is on it?", File("a.png", "image/png", b"png"), File("b.pdf", "application/pdf", b"pdf")),
         assistant(Thought("hm"), "Let me look.", ToolCall("c1", "look", '{"at": 1}', "proof")),
         user(ToolResult("c1", "look", "a cat"), ToolResult("c2", "look", "dark", is_error=True)),
     ),
@@ -45,6 +45,7 @@ def test_the_whole_request() -> None:
                     "parts": [
                         {"text": "What is on it?"},
                         {"inlineData": {"mimeType": "image/png", "data": "cG5n"}},
+                        {"inlineData": {"mimeType": "application/pdf", "data": "cGRm"}},
                     ],
                 },
                 {

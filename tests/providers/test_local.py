@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
+from moot.context.question import question
 from moot.model.chunks import Done, Failed, Text
 from moot.model.errors import Unavailable
-from moot.model.requests import ModelRequest, user
+from moot.model.requests import File, ModelRequest, user
 from moot.providers.local import DEMO, LocalProvider, demo_weights, load_library
 from tests.taking import take
 
@@ -37,6 +38,18 @@ async def test_it_answers_in_its_own_words(local: LocalProvider) -> None:
     assert re.search(r"\w{3}", taken.result.text)
     assert taken.result.usage is not None
     assert len(taken.events) > 2
+
+
+def test_it_is_given_text_files_as_text() -> None:
+    notes = File("notes.txt", "text/plain", "Runde Tische für alle.".encode())
+    provider = LocalProvider()
+    assert "text" in provider.profile(DEMO).files
+    sent = json.loads(
+        provider._body(ModelRequest(model=DEMO, messages=(question("What is it?", "", [notes]),)))
+    )
+    assert sent["messages"] == [
+        {"role": "user", "content": "notes.txt:\n```\nRunde Tische für alle.\n```\n\nWhat is it?"}
+    ]
 
 
 async def _busy(seconds: float) -> float:

@@ -31,6 +31,8 @@ def test_little_is_needed_to_open_a_discussion() -> None:
         ("model", "scripted/" + "x" * 191),
         ("participants", [{"model": "scripted/echo", "temperature": 0, "max_tokens": 1, "thinking": "low"}]),
         ("language", "zh-Hant"),
+        ("clerk", "scripted/echo"),
+        ("files", ["file_1"] * 10),
     ],
 )
 def test_what_is_just_right_fits(field: str, value: Any) -> None:
@@ -50,6 +52,11 @@ def test_what_is_just_right_fits(field: str, value: Any) -> None:
         (DiscussionDraft, NEW | {"model": "scripted/" + "x" * 192}),
         (DiscussionDraft, NEW | {"model": "no-provider"}),
         (DiscussionChange, {"model": "no-provider"}),
+        (DiscussionDraft, NEW | {"clerk": "no-provider"}),
+        (DiscussionDraft, NEW | {"files": ["file_1"] * 11}),
+        (DiscussionDraft, NEW | {"files": [""]}),
+        (DiscussionChange, {"files": ["file_1"]}),
+        (NewMessage, {"message": "x", "files": ["file_1"] * 11}),
         (DiscussionChange, {"title": None}),
         (DiscussionChange, {"mode": None}),
         (DiscussionChange, {"participants": None}),

@@ -232,3 +232,28 @@ async def test_going_on_twice_with_one_key_is_going_on_once(table: Talking) -> N
 async def test_a_cursor_that_was_not_given_is_refused_by_its_name(table: Talking, cursor: str) -> None:
     refused = await table.call("GET", f"/api/discussions?cursor={cursor}")
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cursor")
+
+
+async def test_a_prompt_shows_what_was_in_text_files_and_which_other_files_there_were(table: Talking) -> None:
+    sent = [("notes.txt", b"Tables have no head."), ("cat.png", b"\x89PNG\r\n\x1a\n\0")]
+    files = [(await table.client.post("/api/files", files={"file": one})).json()["id"] for one in sent]
+    opened = await table.open(participants=["scripted/echo"], files=files)
+    await table.answer(opened["run"]["id"], "A meeting.")
+    path = f"/api/discussions/{opened['discussion']['id']}"
+    answer = (await table.ok("GET", path))["messages"][-1]
+    shown = await table.ok("GET", f"{path}/turns/{answer['id']}/prompt")
+    notes, cat, words = shown["messages"][0]["parts"]
+    assert notes["text"] == "notes.txt:\n```\nTables have no head.\n```"
+    assert cat == {"type": "file", "name": "cat.png", "media_type": "image/png", "data": ""}
+    assert words["text"] == "What is a moot?"
+
+
+async def test_a_clerk_is_kept_changed_and_taken_away(table: Talking) -> None:
+    opened = (await table.open(title="Mine", clerk="scripted/echo"))["discussion"]
+    assert opened["clerk"] == "scripted/echo"
+    path = f"/api/discussions/{opened['id']}"
+    assert (await table.ok("PATCH", path, {"clerk": "scripted/steady"}))["clerk"] == "scripted/steady"
+    for method, where, body in (("PATCH", path, {}), ("POST", "/api/discussions", NEW)):
+        refused = await table.call(method, where, body | {"clerk": "nobody/x"})
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "clerk")
+    assert (await table.ok("PATCH", path, {"clerk": None}))["clerk"] is None

@@ -99,3 +99,15 @@ async def test_a_stop_is_a_wish_and_a_run_that_is_over_stays_as_it_is(table: Tal
     assert (await table.ok("POST", f"/api/runs/{run}/stop"))["status"] == "completed"
     nobody = await table.call("POST", f"/api/runs/{run}/stop", {"participant": "omega"})
     assert nobody.status_code == 404
+
+
+async def test_activity_is_what_goes_on_now(table: Talking) -> None:
+    assert await table.ok("GET", "/api/activity") == []
+    one, two = await table.open(), await table.open()
+    more = await table.ok("POST", f"/api/discussions/{two['discussion']['id']}/messages", {"message": "And?"})
+    ids = [opened["discussion"]["id"] for opened in (one, two)]
+    told = await table.ok("GET", "/api/activity")
+    assert told == [{"discussion": ids[0], "runs": 1}, {"discussion": ids[1], "runs": 2}]
+    await table.answer(one["run"]["id"], "A meeting.")
+    await table.answer(more["run"]["id"], "A meeting.")
+    assert await table.ok("GET", "/api/activity") == [{"discussion": ids[1], "runs": 1}]

@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from sqlalchemy import Table, event, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from moot.model.changes import Generating
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion, Message, Run
 from moot.model.errors import Conflict, NotFound, UsageError
@@ -18,7 +19,7 @@ from moot.model.faults import fault
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.store.database import Database
-from moot.store.discussions import Discussions, Page, add_discussion, add_message, message_values
+from moot.store.discussions import Discussions, Page, add_discussion, add_message, give_title, message_values
 from moot.store.events import Events
 from moot.store.runs import Runs
 from moot.store.schema import discussion as table
@@ -289,6 +290,26 @@ async def test_a_message_comes_back_as_it_was_stored(database: Database, discuss
     assert set(asdict(said)) == {column.name for column in message.c} - {"tenant", "place"}
 
 
+async def test_what_is_generating_is_counted_by_discussion_for_its_owner(
+    database: Database, discussions: Discussions
+) -> None:
+    mine, hers = await discuss(database), await discuss(database, BERT)
+    await start(database, mine)
+    await start(database, mine)
+    await start(database, hers, owner=BERT)
+    assert await discussions.generating(ANNA) == (Generating(discussion=mine.id, runs=2),)
+    assert await discussions.generating("nobody") == ()
+
+
+async def test_a_title_is_given_once(database: Database, discussions: Discussions) -> None:
+    made = await discuss(database, title="First words")
+    async with database.write() as connection:
+        assert not await give_title(connection, BERT, made.id, "Hers", "First words")
+        assert await give_title(connection, ANNA, made.id, "Found", "First words")
+        assert not await give_title(connection, ANNA, made.id, "Late", "First words")
+    assert (await discussions.get(ANNA, made.id)).title == "Found"
+
+
 class Explained:
     """Watches what a database is asked, and lets it say how it would find that."""
 
@@ -344,12 +365,13 @@ async def test_a_page_costs_the_same_however_much_there_is(
     await discussions.messages("copy7", limit=20, before=1500)
     await discussions.live_runs(ANNA)
     await discussions.live_runs(ANNA, "copy7")
+    await discussions.generating(ANNA)
     await Events(database).read("copy7", 5)
     await Events(database).standing(ANNA, "copy7")
     await Runs(database).has_earlier_live("copy7")
     await Runs(database).left_by("nobody")
     plans = await explained.plans()
-    assert len(plans) == 11
+    assert len(plans) == 12
     for plan in plans:
         assert "SCAN" not in plan, plan
         assert "Seq Scan" not in plan, plan

@@ -13,6 +13,7 @@ from uuid import uuid4
 from moot.cli.settings import Settings, data_folder
 from moot.context.library import shipped
 from moot.engine import traces
+from moot.engine.attaching import Attaching
 from moot.engine.casting import Casting
 from moot.engine.changes import Changes
 from moot.engine.durable import DurableRuns
@@ -24,6 +25,7 @@ from moot.engine.planning import Planning
 from moot.engine.reports import Reports
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
+from moot.engine.titles import Titles
 from moot.engine.workers import Workers
 from moot.model.discussions import Message
 from moot.model.errors import BadSettings
@@ -34,10 +36,12 @@ from moot.server.limits import RateLimits
 from moot.server.origin import OwnSite
 from moot.server.revocations import Revocations
 from moot.server.sse import Readers
+from moot.server.uploads import Uploads
 from moot.store.accounts import Accounts
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
+from moot.store.files import Files
 from moot.store.insights import Insights
 from moot.store.keys import ProviderKeys
 from moot.store.listener import listen
@@ -88,7 +92,12 @@ class House:
         self.insights = Insights(database)
         self.knowledge = Knowledge(database, casting.models, speaker, self.embedder)
         planning = Planning(self.personas, self.projects)
-        self.hall = Hall(database, planning, self.worker, self.durable.start)
+        self.files = Files(database)
+        self.uploads = Uploads(self.files)
+        self.attaching = Attaching(self.files, registry)
+        rates = Rates(database)
+        self.titles = Titles(database, casting.models, speaker, rates, settings.clerk)
+        self.hall = Hall(database, planning, self.worker, self.durable.start, self.attaching, self.titles)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
         self.workers = Workers(
@@ -98,8 +107,10 @@ class House:
         for name, others in settings.fallback.items():
             for model in (name, *others):
                 self.seating.check(model, f"fallback of {name} in the settings")
+        if settings.clerk is not None:
+            self.seating.check(settings.clerk, "clerk in the settings")
         self.limits = RateLimits(
-            Rates(database),
+            rates,
             calls_a_minute=settings.rates.calls_a_minute,
             starts_a_minute=settings.rates.starts_a_minute,
         )
@@ -108,8 +119,8 @@ class House:
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
-            "accounts changes database discussions durable embedder events feeds hall insights knowledge limits personas"
-            " projects provider_keys readers registry reports retries revocations runs seating"
+            "accounts attaching changes database discussions durable embedder events feeds files hall insights knowledge"
+            " limits personas projects provider_keys readers registry reports retries revocations runs seating uploads"
         )
         return {name: getattr(self, name) for name in names.split()}
 
@@ -148,6 +159,7 @@ class House:
             try:
                 yield
             finally:
+                await self.titles.close()
                 await _cancelled(tasks)
 
     async def _launch(self) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from moot.cli.settings import Settings
+from moot.context.attachments import refuse_unread, takes
 from moot.model.errors import BadSettings, MissingKey, Unavailable, UsageError
 from moot.model.participants import Participant, seat
-from moot.model.profiles import file_kind
+from moot.model.profiles import FileKind
 from moot.model.requests import File
 from moot.providers.discovery import local_servers
 from moot.providers.local import DEMO_NOTE
@@ -81,14 +82,13 @@ def _told(model: str, why: str) -> str:
 
 def _able_to_read(lane: Lane, files: Sequence[File]) -> Lane:
     """Refuse a file that the model cannot read before anything is paid; leave out fallbacks that cannot."""
+    chosen = lane.chain[0]
     for file in files:
-        if not _takes(lane.chain[0], file):
-            raise UsageError(
-                f"{lane.participant.name} ({lane.chain[0].name}) takes no {file_kind(file.media_type)} files such "
-                f"as {file.name}: leave the file out or choose another model."
-            )
-    return Lane(lane.participant, tuple(m for m in lane.chain if all(_takes(m, file) for file in files)))
+        refuse_unread(lane.participant.name, chosen.name, _kinds(chosen), file)
+    return Lane(
+        lane.participant, tuple(m for m in lane.chain if all(takes(_kinds(m), file) for file in files))
+    )
 
 
-def _takes(model: Resolved, file: File) -> bool:
-    return file_kind(file.media_type) in model.provider.profile(model.model).files
+def _kinds(model: Resolved) -> frozenset[FileKind]:
+    return model.provider.profile(model.model).files

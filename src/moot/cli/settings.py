@@ -20,6 +20,7 @@ VARIABLES = {  # as MOOT_…, and what they must be
     "auth": "`local` or `accounts`",
     "lease": "a number of seconds from 1 to 600",
     "embedding": "a model",
+    "clerk": "a model",
     "metrics_token": "at least 16 characters long",
 }
 PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
@@ -40,7 +41,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     `limits` are those of one answer: seconds without content, seconds in all, characters. The rest is for
     `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
-    `embedding` is a model that makes vectors of what is searched, `metrics_token` lets Prometheus in.
+    `embedding` is a model that makes vectors of what is searched, `clerk` a cheap one that finds titles and keeps
+    minutes where a discussion names none, `metrics_token` lets Prometheus in.
     """
 
     model: str | None = None
@@ -52,6 +54,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     lease: Annotated[float, Meta(ge=1, le=600)] = 10.0
     hosts: tuple[str, ...] = ()
     embedding: str | None = None
+    clerk: str | None = None
     rates: Rates = Rates()
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None
 

@@ -6,6 +6,7 @@ from moot.model.errors import UsageError
 from moot.model.requests import File
 
 LARGEST = 20 * 1024 * 1024
+MEDIA_TYPES = ("text/plain", "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 
 MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -29,17 +30,22 @@ def media_type(data: bytes) -> str | None:
         return None
 
 
+def recognised(data: bytes, what: str) -> str:
+    """Name the type of a file that may be attached, or refuse it; `what` is how the refusal begins."""
+    if len(data) > LARGEST:
+        raise UsageError(f"{what} is larger than {LARGEST // 2**20} MB: attach a smaller file.")
+    if not data:
+        raise UsageError(f"{what} is empty.")
+    kind = media_type(data)
+    if not kind:
+        raise UsageError(f"{what} is no text in UTF-8, image or PDF: save text as UTF-8, or leave it out.")
+    return kind
+
+
 def read_file(path: Path) -> File:
     try:
         with path.open("rb") as opened:
             data = opened.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror}.") from error
-    if len(data) > LARGEST:
-        raise UsageError(f"{path} is larger than {LARGEST // 2**20} MB: attach a smaller file.")
-    if not data:
-        raise UsageError(f"{path} is empty.")
-    kind = media_type(data)
-    if not kind:
-        raise UsageError(f"{path} is no text in UTF-8, image or PDF: save text as UTF-8, or leave it out.")
-    return File(path.name, kind, data)
+    return File(path.name, recognised(data, str(path)), data)

@@ -1,12 +1,14 @@
 """A question as it is sent: the words, what was piped in, and files; text files are written out."""
 
+import re
 from collections.abc import Sequence
 
 from moot.model.chunks import Text
 from moot.model.profiles import file_kind
 from moot.model.requests import File, Message, Part, user
 
-FENCE = "`" * 3
+FENCE = 3
+TICKS = re.compile("`+")
 
 
 def question(words: str, piped: str = "", files: Sequence[File] = ()) -> Message:
@@ -25,7 +27,6 @@ def written_out(file: File) -> Part:
 
 
 def _quoted(title: str, content: str) -> Text:
-    fence = FENCE
-    while fence in content:
-        fence += "`"
+    longest = max(map(len, TICKS.findall(content)), default=0)
+    fence = "`" * max(FENCE, longest + 1)
     return Text(f"{title}:\n{fence}\n{content.rstrip()}\n{fence}")

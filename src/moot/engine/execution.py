@@ -5,12 +5,13 @@ It first raises the run's epoch, so that whoever had the run before can write no
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 import msgspec
 
 from moot.engine import metrics
+from moot.engine.attaching import attached
 from moot.engine.casting import Chains
 from moot.engine.journal import Journal, RunJournal
 from moot.engine.patience import patiently
@@ -22,10 +23,12 @@ from moot.model.discussions import Message
 from moot.model.errors import Leaving
 from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus
 from moot.model.participants import Participant
+from moot.model.requests import Part
 from moot.providers.registry import Resolved
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
+from moot.store.files import Files
 from moot.store.runs import Claim, Runs, Wishes
 from moot.streams.stop import Stop
 
@@ -96,6 +99,7 @@ class Executor:
         self._runs = Runs(database)
         self._discussions = Discussions(database)
         self._events = Events(database)
+        self._files = Files(database)
         self._journal = journal
         self._speaker = speaker
         self._chains = chains
@@ -139,7 +143,8 @@ class Executor:
             return await _given_up(
                 record, f"This run was taken up {MOST_EXECUTIONS} times and never finished."
             )
-        status = await self._table(claim, record, execution).play()
+        files = await patiently(lambda: attached(self._files, claim.tenant, record.said))
+        status = await self._table(claim, record, execution, files).play()
         await record.close(execution.stop.reason)
         return status
 
@@ -155,11 +160,19 @@ class Executor:
             events += [msgspec.json.decode(body, type=Event) for _, body in page]
         return events
 
-    def _table(self, claim: Claim, record: Record, execution: Execution) -> LiveTable:
+    def _table(
+        self, claim: Claim, record: Record, execution: Execution, files: Mapping[str, tuple[Part, ...]]
+    ) -> LiveTable:
         async def chains(who: Participant) -> Sequence[Resolved]:
             return await patiently(lambda: self._chains(claim.tenant, who.model))
 
-        scene = Scene(run=claim.run, discussion=claim.discussion, plan=claim.plan, revision=claim.revision)
+        scene = Scene(
+            run=claim.run,
+            discussion=claim.discussion,
+            plan=claim.plan,
+            revision=claim.revision,
+            attached=files,
+        )
         table = LiveTable(scene, record, chains, self._speaker, execution.stop, self._step)
         execution.at(table)
         return table

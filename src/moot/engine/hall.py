@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.context.language import detect
+from moot.engine.attaching import Attaching
 from moot.engine.planning import Planning
+from moot.engine.titles import Titles
 from moot.model.accounts import Caller
 from moot.model.debates import Debate
 from moot.model.discussions import Discussion, Message, Run
@@ -29,6 +31,7 @@ from moot.store.discussions import (
     take_up,
     tell_change,
 )
+from moot.store.files import hold_files
 from moot.store.replies import earlier_reply, keep_reply
 from moot.store.runs import add_run, interrupt
 
@@ -48,6 +51,8 @@ class Opening(Struct, frozen=True, kw_only=True):
     language: str | None = None
     model: str | None = None
     debate: Debate | None = None
+    clerk: str | None = None
+    files: tuple[str, ...] = ()
 
 
 class Saying(Struct, frozen=True, kw_only=True):
@@ -56,6 +61,7 @@ class Saying(Struct, frozen=True, kw_only=True):
     discussion: str
     message: str
     to: tuple[str, ...] | None = None
+    files: tuple[str, ...] = ()
 
 
 class Started(Struct, frozen=True, kw_only=True):
@@ -68,13 +74,21 @@ class Started(Struct, frozen=True, kw_only=True):
 
 class Hall:
     def __init__(
-        self, database: Database, planning: Planning, worker: str, start: Callable[[str], None]
+        self,
+        database: Database,
+        planning: Planning,
+        worker: str,
+        start: Callable[[str], None],
+        attaching: Attaching,
+        titles: Titles,
     ) -> None:
         self._database = database
         self._discussions = Discussions(database)
         self._planning = planning
         self._worker = worker
         self._start = start
+        self._attaching = attaching
+        self._titles = titles
         self._leaving = False
 
     def leave(self) -> None:
@@ -90,16 +104,22 @@ class Hall:
         language = opening.language
         if language is None:
             language = await asyncio.to_thread(detect, opening.message)
-        discussion = _discussion(opening, language)
+        discussion = _discussion(opening, language, opening.clerk or self._titles.clerk)
         plan = await self._planning.plan(caller.tenant, discussion)
-        started = _started(discussion, plan, opening.message)
-        return await self._take_in(caller, started, plan, key, opening, new=True)
+        await self._attaching.check(caller.tenant, opening.files, plan)
+        started = _started(discussion, plan, opening.message, opening.files)
+        taken = await self._take_in(caller, started, plan, key, opening, new=True)
+        is_new = taken.run.id == started.run.id  # and was not taken in before, with the same key
+        if is_new and opening.title is None:
+            self._titles.want(_payer(caller, taken), discussion, opening.message)
+        return taken
 
     async def say(self, caller: Caller, saying: Saying, key: str | None = None) -> Started:
         """Say something in a discussion; what is still being said in it comes to an end."""
         discussion = await self._discussions.get(caller.tenant, saying.discussion)
         plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
-        started = _started(_taken_up(discussion), plan, saying.message)
+        await self._attaching.check(caller.tenant, saying.files, plan)
+        started = _started(_taken_up(discussion), plan, saying.message, saying.files)
         return await self._take_in(caller, started, plan, key, saying)
 
     async def go_on(self, caller: Caller, id: str, turns: int, key: str | None = None) -> Started:
@@ -138,6 +158,7 @@ class Hall:
             payer = Payer(tenant=caller.tenant, account=caller.account)
             await add_run(connection, payer, started.run, plan, self._worker)
             if started.message is not None:
+                await hold_files(connection, caller.tenant, started.message.files or ())
                 number = await add_message(connection, caller.tenant, started.message)
                 started = replace(started, message=replace(started.message, number=number))
             else:
@@ -159,7 +180,7 @@ class Hall:
         await take_up(connection, discussion.id, discussion.updated_at)
 
 
-def _discussion(opening: Opening, language: str) -> Discussion:
+def _discussion(opening: Opening, language: str, clerk: str | None) -> Discussion:
     now = time.time()
     return Discussion(
         id=new_id("dis"),
@@ -173,6 +194,7 @@ def _discussion(opening: Opening, language: str) -> Discussion:
         language=language,
         model=opening.model,
         debate=opening.debate,
+        clerk=clerk,
         summary=None,
         usefulness=None,
         exported_at=None,
@@ -185,7 +207,13 @@ def _taken_up(discussion: Discussion) -> Discussion:
     return replace(discussion, status="active", updated_at=time.time())
 
 
-def _started(discussion: Discussion, plan: Plan, words: str | None) -> Started:
+def _payer(caller: Caller, started: Started) -> Payer:
+    return Payer(
+        tenant=caller.tenant, account=caller.account, discussion=started.discussion.id, run=started.run.id
+    )
+
+
+def _started(discussion: Discussion, plan: Plan, words: str | None, files: tuple[str, ...] = ()) -> Started:
     now = time.time()
     run = new_id("run")
     message = None
@@ -197,6 +225,7 @@ def _started(discussion: Discussion, plan: Plan, words: str | None) -> Started:
             role="user",
             content=words,
             audience=plan.to,
+            files=tuple(dict.fromkeys(files)) or None,
             created_at=now,
         )
     return Started(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from moot.context.attachments import has_files, readable
 from moot.engine.estimate import estimate
 from moot.model.chunks import Usage
 from moot.model.events import (
@@ -95,7 +96,7 @@ class Speaker:
         if key is not None:
             key.uses += 1
         await turn.start()
-        ask = msgspec.structs.replace(request, model=turn.model.model)
+        ask = await _for_model(request, turn.model)
         stream = turn.model.provider.stream(ask, key.secret if key else None)
         result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
         await turn.count(ask, result)
@@ -188,6 +189,15 @@ class Turn:
             first_token=None if first is None else round(self._waited + first, 4),
             latency=self._latency,
         )
+
+
+async def _for_model(request: ModelRequest, model: Resolved) -> ModelRequest:
+    """Address a request to a model, with words for the files that it cannot read."""
+    ask = msgspec.structs.replace(request, model=model.model)
+    if not has_files(ask):
+        return ask
+    profile = await asyncio.to_thread(model.provider.profile, model.model)
+    return readable(ask, profile.files)
 
 
 def _status(result: StreamResult) -> TurnStatus:

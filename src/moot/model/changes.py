@@ -11,6 +11,13 @@ class Activity(Struct, frozen=True, tag_field="type", tag="activity"):
     runs: tuple[Run, ...]
 
 
+class Generating(Struct, frozen=True, kw_only=True):
+    """A discussion in which somebody is speaking now, or is about to; `runs` says how many runs that are."""
+
+    discussion: str
+    runs: int
+
+
 class DiscussionChanged(Struct, frozen=True, tag_field="type", tag="discussion_changed"):
     discussion: Discussion
     runs: tuple[Run, ...]

@@ -13,6 +13,7 @@ from moot.server import meta_routes, openapi
 from moot.server.account_routes import AccountRoutes
 from moot.server.auth import Authentication, provide_caller
 from moot.server.discussion_routes import DiscussionRoutes
+from moot.server.file_routes import FileRoutes
 from moot.server.key_routes import KeyRoutes
 from moot.server.knowledge_routes import KnowledgeRoutes
 from moot.server.lane_routes import LaneRoutes
@@ -22,7 +23,7 @@ from moot.server.persona_routes import PersonaRoutes
 from moot.server.problems import HANDLERS
 from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
-from moot.server.run_routes import RunRoutes
+from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
 from moot.store.accounts import Accounts
 
@@ -34,6 +35,8 @@ ROUTES: list[ControllerRouterHandler] = [
     DiscussionRoutes,
     RunRoutes,
     LaneRoutes,
+    activity,
+    FileRoutes,
     PersonaRoutes,
     ProjectRoutes,
     KnowledgeRoutes,

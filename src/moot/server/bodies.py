@@ -19,6 +19,7 @@ Rounds = Annotated[int, Meta(ge=1, le=10)]
 Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
 Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
+FileIds = Annotated[tuple[Id, ...], Meta(max_length=10)]
 Mode = Literal["single", "parallel", "consensus", "debate"]
 
 
@@ -48,7 +49,8 @@ class DebateRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`participants` are models, or models with a persona, a name and settings.
 
-    `mode`, left out, is single for one participant and parallel for several.
+    `mode`, left out, is single for one participant and parallel for several. `clerk` is a cheap model that finds a
+    title where none is given; `files` are the ids of files that come with the message.
     """
 
     message: Words
@@ -61,6 +63,8 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     language: Language | None = None
     model: ModelName | None = None
     debate: DebateRules | None = None
+    clerk: ModelName | None = None
+    files: FileIds = ()
 
 
 class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,13 +80,15 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     language: Language | UnsetType = UNSET
     model: ModelName | UnsetType | None = UNSET
     debate: DebateRules | UnsetType | None = UNSET
+    clerk: ModelName | UnsetType | None = UNSET
 
 
 class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`to` names participants by id; only they answer, and only they ever see it."""
+    """`to` names participants by id; only they answer, and only they ever see it. `files` are ids of files."""
 
     message: Words
     to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
+    files: FileIds = ()
 
 
 class GoOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

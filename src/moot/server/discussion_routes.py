@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct
 from moot.context.language import is_known
 from moot.context.prompt import prompt
 from moot.context.views import VIEWS
+from moot.engine.attaching import Attaching, attached
 from moot.engine.hall import Hall, Opening, Saying, Started
 from moot.engine.seating import Seating
 from moot.model.accounts import Caller
@@ -22,6 +23,7 @@ from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessa
 from moot.server.limits import model_calls
 from moot.server.paging import Cursor, Limit
 from moot.store.discussions import Discussions, Page
+from moot.store.files import Files
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 from moot.store.runs import Runs
@@ -74,6 +76,8 @@ class DiscussionRoutes(Controller):
         await _check(caller, data.persona, data.project, data.language, personas, projects)
         if data.model is not None:
             seating.check(data.model, "model")
+        if data.clerk is not None:
+            seating.check(data.clerk, "clerk")
         mode = data.mode or ("single" if len(data.participants) == 1 else "parallel")
         _check_mode(mode, data.participants)
         participants = await seating.seat(caller.tenant, data.participants)
@@ -88,6 +92,8 @@ class DiscussionRoutes(Controller):
             language=data.language,
             model=data.model,
             debate=data.debate.checked(participants) if data.debate else None,
+            clerk=data.clerk,
+            files=data.files,
         )
         return await hall.open(caller, opening, idempotency_key)
 
@@ -144,6 +150,8 @@ class DiscussionRoutes(Controller):
         await _check(caller, persona, project, language, personas, projects)
         if (model := changes.get("model")) is not None:
             seating.check(model, "model")
+        if (clerk := changes.get("clerk")) is not None:
+            seating.check(clerk, "clerk")
         if "title" in changes:
             changes["title"] = said(changes["title"], "title").strip()
         if "participants" in changes:
@@ -166,7 +174,7 @@ class DiscussionRoutes(Controller):
         idempotency_key: Key = None,
     ) -> Accepted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
-        saying = Saying(discussion=id, message=said(data.message), to=data.to)
+        saying = Saying(discussion=id, message=said(data.message), to=data.to, files=data.files)
         started = await hall.say(caller, saying, idempotency_key)
         return Accepted(message=started.message, run=started.run)
 
@@ -201,10 +209,12 @@ class DiscussionRoutes(Controller):
         caller: Given[Caller],
         discussions: Given[Discussions],
         runs: Given[Runs],
+        files: Given[Files],
+        attaching: Given[Attaching],
     ) -> ModelRequest:
         """Make the prompt of a turn again, by the function that made it, from what was there then.
 
-        `turn` is the id of the message that came of it.
+        `turn` is the id of the message that came of it. Files that were sent as they are have no `data` here.
         """
         await discussions.get(caller.tenant, id)
         answer = await discussions.message(id, turn)
@@ -213,7 +223,10 @@ class DiscussionRoutes(Controller):
         plan = await runs.plan(answer.run)
         earlier = await discussions.messages(id, before=answer.number, upto=answer.upto)
         seen = VIEWS[answer.view](earlier, answer.participant, answer.run)
-        return prompt(plan, plan.participant(answer.participant), seen, answer.instruction or "")
+        who = plan.participant(answer.participant)
+        came = await attached(files, caller.tenant, earlier, only_text=True)
+        request = prompt(plan, who, seen, answer.instruction or "", came)
+        return await attaching.shown(request, answer.model or who.model)
 
 
 def _check_mode(mode: str, participants: Sized) -> None:

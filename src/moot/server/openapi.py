@@ -13,14 +13,16 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 from litestar.openapi.spec import Components, Reference, SecurityScheme
+from litestar.response import Stream
 from litestar.routes import HTTPRoute
 from litestar.typing import FieldDefinition
 from msgspec import Struct
 
 from moot import __version__
+from moot.context.files import MEDIA_TYPES
 from moot.model.changes import Change
 from moot.model.events import Event
-from moot.server import sse
+from moot.server import sse, uploads
 from moot.server.auth import COOKIE, OPEN_TO_ALL
 from moot.server.problems import MEDIA_TYPE, Problem
 from moot.server.run_routes import Resync
@@ -34,18 +36,26 @@ PROBLEMS = {
     408: "The body did not come in time",
     409: "It is at odds with what is there, or was changed at the same time",
     413: "The body is too large",
-    415: "The body is not JSON",
+    415: "The body is not JSON, or no form where one is wanted",
     429: "Too many calls; Retry-After says when to try again",
     502: "The provider failed",
     503: "The database is not available, or the server is ending; Retry-After says when to try again",
 }
 STREAMS: Mapping[str, Any] = {"/api/runs/{id}/events": Event | Resync, "/api/events": Change}
+UPLOAD = "/api/files"
+CONTENT = "/api/files/{id}/content"
 METRICS = "/metrics"  # not there for everybody
 REFERENCE = "#/components/schemas/{name}"
+
+BINARY = {"type": "string", "format": "binary"}
 
 SUCCESS = ("200", "201", "202")
 
 Shape = dict[str, Any]
+
+
+class Form:
+    """Stands for what an upload takes in, which is not JSON."""
 
 
 class Operation(Struct, frozen=True, kw_only=True):
@@ -100,18 +110,21 @@ def operations(app: Litestar) -> Iterator[Operation]:
     for route in app.routes:
         for method, (handler, _) in route.route_handler_map.items() if isinstance(route, HTTPRoute) else ():
             if handler.resolve_include_in_schema() and method != "OPTIONS":
-                takes = handler.parsed_fn_signature.parameters.get("data")
+                data = handler.parsed_fn_signature.parameters.get("data")
+                is_upload = (route.path_format, method) == (UPLOAD, "POST")
                 yield Operation(
                     path=route.path_format,
                     method=method.lower(),
                     is_open=bool(handler.opt.get("open_to_all")),
-                    takes=takes.annotation if takes else None,
+                    takes=Form if is_upload else data.annotation if data else None,
                     gives=STREAMS.get(route.path_format)
                     or _returned(handler.parsed_fn_signature.return_type),
                 )
 
 
 def _returned(type_: FieldDefinition) -> Any:
+    if type_.is_subclass_of(Stream):
+        return None
     if type_.is_subclass_of(Response):
         type_ = type_.inner_types[0]
     return None if type_.annotation in {str, NoneType} else type_.annotation
@@ -119,16 +132,18 @@ def _returned(type_: FieldDefinition) -> Any:
 
 def completed(schema: dict[str, Any], described: list[Operation]) -> dict[str, Any]:
     """Put the exact shapes into a description, and what may go wrong."""
-    types = [type_ for one in described for type_ in (one.takes, one.gives) if type_ is not None]
+    types = [type_ for one in described for type_ in (one.takes, one.gives) if type_ not in {None, Form}]
     shapes, components = msgspec.json.schema_components([*types, Problem], ref_template=REFERENCE)
     schema["components"]["schemas"] = components
     shape_of = dict(zip([*types, Problem], shapes, strict=True))
     for one in described:
         told = schema["paths"][one.path][one.method]
         if one.takes is not None:
-            told["requestBody"] = _body(one.takes, shape_of[one.takes])
+            told["requestBody"] = _form() if one.takes is Form else _body(one.takes, shape_of[one.takes])
         if one.gives is not None:
             _success(told)["content"] = _content(one, shape_of[one.gives])
+        if one.path == CONTENT:
+            _success(told)["content"] = {kind: {"schema": BINARY} for kind in MEDIA_TYPES}
         told["responses"].get("204", {}).pop("content", None)
         for status in _may_go_wrong(one, told["tags"]):
             told["responses"][str(status)] = {
@@ -142,6 +157,11 @@ def completed(schema: dict[str, Any], described: list[Operation]) -> dict[str, A
 
 def _body(type_: Any, shape: Shape) -> Shape:
     return {"required": NoneType not in get_args(type_), "content": {MediaType.JSON: {"schema": shape}}}
+
+
+def _form() -> Shape:
+    form = {"type": "object", "required": [uploads.FIELD], "properties": {uploads.FIELD: BINARY}}
+    return {"required": True, "content": {uploads.MEDIA_TYPE: {"schema": form}}}
 
 
 def _success(told: Shape) -> Shape:

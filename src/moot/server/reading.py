@@ -1,6 +1,8 @@
 """Reading what a request brings: JSON that says it is JSON, with nothing in it that no database keeps."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from litestar import Request
@@ -15,19 +17,26 @@ ESCAPED_NUL = rb"\u0000"
 BODY_SECONDS = 30.0
 
 
+@asynccontextmanager
+async def coming_within(seconds: float) -> AsyncIterator[None]:
+    """Say it where a body does not come in time, or not to its end."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise ClientException(
+            f"The body did not come within {seconds:g} seconds.",
+            status_code=HTTP_408_REQUEST_TIMEOUT,
+            headers={"Connection": "close"},  # the rest of it is not waited for
+        ) from error
+    except InternalServerException as error:  # how Litestar says that whoever sends has left
+        raise ClientException("The body was cut off.") from error
+
+
 class JsonRequest(Request[Any, Any, Any]):
     async def body(self) -> bytes:
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                return await super().body()
-        except TimeoutError as error:
-            raise ClientException(
-                f"The body did not come within {BODY_SECONDS:g} seconds.",
-                status_code=HTTP_408_REQUEST_TIMEOUT,
-                headers={"Connection": "close"},  # the rest of it is not waited for
-            ) from error
-        except InternalServerException as error:  # how Litestar says that whoever sends has left
-            raise ClientException("The body was cut off.") from error
+        async with coming_within(BODY_SECONDS):
+            return await super().body()
 
     async def json(self) -> Any:
         """Decode the body; text loses its NUL characters, wherever it is."""

@@ -12,9 +12,11 @@ from msgspec import Struct
 from moot.engine.feeds import Feeds
 from moot.engine.reports import Report, Reports
 from moot.model.accounts import Caller
+from moot.model.changes import Generating
 from moot.model.discussions import Run
 from moot.server.bodies import StopWish
 from moot.server.sse import MEDIA_TYPE, Readers
+from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.runs import Runs
 
@@ -84,6 +86,12 @@ class RunRoutes(Controller):
         if asked == run.newest and not run.live:
             return Response("", status_code=204)
         return readers.stream(feeds.follow(id, asked, run), caller)
+
+
+@get("/api/activity", tags=RunRoutes.tags, summary="Where models are speaking now")
+async def activity(caller: Given[Caller], discussions: Given[Discussions]) -> tuple[Generating, ...]:
+    """Name your discussions in which runs are waiting or going on, and how many."""
+    return await discussions.generating(caller.tenant)
 
 
 def _number(text: str) -> int | None:

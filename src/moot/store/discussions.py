@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Select, delete, func, insert, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from moot.model.changes import Generating
 from moot.model.discussions import LIVE, Discussion, DiscussionStatus, Message, Run
 from moot.model.errors import Conflict, NotFound, UsageError
 from moot.store.database import Database
@@ -156,6 +157,15 @@ class Discussions:
         async with self._database.read() as connection:
             return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
 
+    async def generating(self, tenant: str) -> tuple[Generating, ...]:
+        """Count the live runs of every discussion that has some."""
+        query = select(run.c.discussion, func.count().label("runs")).where(
+            run.c.tenant == tenant, run.c.status.in_(LIVE)
+        )
+        query = query.group_by(run.c.discussion).order_by(run.c.discussion)
+        async with self._database.read() as connection:
+            return tuple(Generating(**row) for row in (await connection.execute(query)).mappings())
+
 
 async def add_discussion(connection: AsyncConnection, tenant: str, account: str, new: Discussion) -> None:
     values = msgspec.structs.asdict(new)
@@ -193,6 +203,13 @@ async def take_up(connection: AsyncConnection, id: str, at: float) -> None:
     """Bring a discussion to the front, out of the archive if it was there."""
     touched = update(discussion).where(discussion.c.id == id)
     await connection.execute(touched.values(updated_at=at, status="active"))
+
+
+async def give_title(connection: AsyncConnection, tenant: str, id: str, title: str, instead_of: str) -> bool:
+    """Change a title, unless somebody did so meanwhile; tell whether it was changed."""
+    mine = (discussion.c.id == id, discussion.c.tenant == tenant, discussion.c.title == instead_of)
+    changed = await connection.execute(update(discussion).where(*mine).values(title=title))
+    return bool(changed.rowcount)
 
 
 async def refuse_if_live(connection: AsyncConnection, id: str) -> None:
