@@ -23,6 +23,7 @@ from moot.engine.knowledge import Knowledge
 from moot.engine.planning import Planning
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
+from moot.engine.treasury import Treasury
 from moot.engine.workers import Workers
 from moot.model.discussions import Message
 from moot.model.errors import BadSettings
@@ -34,6 +35,8 @@ from moot.server.origin import OwnSite
 from moot.server.revocations import Revocations
 from moot.server.sse import Readers
 from moot.store.accounts import Accounts
+from moot.store.budgets import Budgets
+from moot.store.charges import Charges
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -83,8 +86,11 @@ class House:
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.insights = Insights(database)
         self.knowledge = Knowledge(database, casting.models, speaker, self.embedder)
-        planning = Planning(self.personas, self.projects)
-        self.hall = Hall(database, planning, self.worker, self.durable.start)
+        self.planning = Planning(self.personas, self.projects)
+        self.charges = Charges(database)
+        self.budgets = Budgets(database, settings.budget)
+        self.treasury = Treasury(database, self.budgets, casting.models)
+        self.hall = Hall(database, self.planning, self.worker, self.durable.start, self.treasury)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
         self.workers = Workers(
@@ -104,8 +110,8 @@ class House:
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
-            "accounts changes database discussions embedder events feeds hall insights knowledge limits personas"
-            " projects provider_keys readers registry revocations runs seating"
+            "accounts budgets changes charges database discussions embedder events feeds hall insights knowledge limits personas"
+            " planning projects provider_keys readers registry revocations runs seating treasury"
         )
         return {name: getattr(self, name) for name in names.split()}
 

@@ -21,6 +21,7 @@ VARIABLES = {  # as MOOT_…, and what they must be
     "lease": "a number of seconds from 1 to 600",
     "embedding": "a model",
     "metrics_token": "at least 16 characters long",
+    "budget": "a number of US dollars, 0 or more",
 }
 PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
 
@@ -40,7 +41,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     `limits` are those of one answer: seconds without content, seconds in all, characters. The rest is for
     `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
-    `embedding` is a model that makes vectors of what is searched, `metrics_token` lets Prometheus in.
+    `embedding` is a model that makes vectors of what is searched, `metrics_token` lets Prometheus in,
+    `budget` is what an account that has none of its own may spend in a week, in US dollars.
     """
 
     model: str | None = None
@@ -54,6 +56,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     embedding: str | None = None
     rates: Rates = Rates()
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None
+    budget: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None
 
     @property
     def database(self) -> str:

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.context.language import detect
 from moot.engine.planning import Planning
+from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, Message, Run
 from moot.model.errors import Leaving
@@ -34,7 +35,7 @@ TITLE = 80
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """What somebody wants to discuss, with whom, and how."""
+    """What somebody wants to discuss, with whom, and how; `cap` is what the first answer may cost."""
 
     message: str
     participants: tuple[Participant, ...]
@@ -45,14 +46,16 @@ class Opening(Struct, frozen=True, kw_only=True):
     project: str | None = None
     language: str | None = None
     model: str | None = None
+    cap: float | None = None
 
 
 class Saying(Struct, frozen=True, kw_only=True):
-    """What somebody says, and to whom; None is everybody."""
+    """What somebody says, and to whom; None is everybody. `cap` is what the answer may cost."""
 
     discussion: str
     message: str
     to: tuple[str, ...] | None = None
+    cap: float | None = None
 
 
 class Started(Struct, frozen=True, kw_only=True):
@@ -65,13 +68,19 @@ class Started(Struct, frozen=True, kw_only=True):
 
 class Hall:
     def __init__(
-        self, database: Database, planning: Planning, worker: str, start: Callable[[str], None]
+        self,
+        database: Database,
+        planning: Planning,
+        worker: str,
+        start: Callable[[str], None],
+        treasury: Treasury | None = None,
     ) -> None:
         self._database = database
         self._discussions = Discussions(database)
         self._planning = planning
         self._worker = worker
         self._start = start
+        self._treasury = treasury
         self._leaving = False
 
     def leave(self) -> None:
@@ -87,8 +96,8 @@ class Hall:
         language = opening.language
         if language is None:
             language = await asyncio.to_thread(detect, opening.message)
-        discussion = _discussion(opening, language)
-        plan = await self._planning.plan(caller.tenant, discussion)
+        discussion = drafted(opening, language)
+        plan = replace(await self._planning.plan(caller.tenant, discussion), cap=opening.cap)
         started = _started(discussion, plan, opening.message)
         return await self._take_in(caller, started, plan, key, opening, new=True)
 
@@ -96,6 +105,7 @@ class Hall:
         """Say something in a discussion; what is still being said in it comes to an end."""
         discussion = await self._discussions.get(caller.tenant, saying.discussion)
         plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
+        plan = replace(plan, cap=saying.cap)
         started = _started(_taken_up(discussion), plan, saying.message)
         return await self._take_in(caller, started, plan, key, saying)
 
@@ -120,6 +130,7 @@ class Hall:
     ) -> Started:
         """Store all of it or nothing, then let the run begin."""
         self.refuse_if_leaving()
+        due = await self._due(caller, started, plan, new=new)
         async with self._database.write() as connection:
             if key is not None:
                 earlier = await earlier_reply(
@@ -133,6 +144,8 @@ class Hall:
             else:
                 await self._take_up(connection, started)
             await add_run(connection, caller.tenant, started.run, plan, self._worker)
+            if due is not None and self._treasury is not None:
+                await self._treasury.reserve(connection, caller, started.run.id, due)
             if started.message is not None:
                 number = await add_message(connection, caller.tenant, started.message)
                 started = replace(started, message=replace(started.message, number=number))
@@ -143,6 +156,13 @@ class Hall:
                 await keep_reply(connection, caller.tenant, key, started)
         self._start(started.run.id)
         return started
+
+    async def _due(self, caller: Caller, started: Started, plan: Plan, *, new: bool) -> float | None:
+        """Say what is to be reserved of the caller's budget; None where nothing is."""
+        if self._treasury is None:
+            return None
+        words = started.message.content if started.message else None
+        return await self._treasury.due(caller, plan, words, None if new else started.discussion.id)
 
     async def _take_up(self, connection: AsyncConnection, started: Started) -> None:
         """Make room for a run: those that are still going on end if somebody spoke, and else they are not disturbed."""
@@ -155,7 +175,8 @@ class Hall:
         await take_up(connection, discussion.id, discussion.updated_at)
 
 
-def _discussion(opening: Opening, language: str) -> Discussion:
+def drafted(opening: Opening, language: str) -> Discussion:
+    """Make the discussion that somebody wants, which is stored nowhere yet."""
     now = time.time()
     return Discussion(
         id=new_id("dis"),

@@ -73,7 +73,8 @@ class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`{question}`, `{system}` and `{model}` in the answer stand for what was asked; times are seconds.
 
-    A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them).
+    A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them). `price` is in
+    US dollars for a million tokens, in and out alike.
     """
 
     answer: str = SAMPLE
@@ -86,6 +87,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fault: str = ""
     fault_after: int = 3
     fault_times: int = 0
+    price: float = 0.0
 
 
 LOOK_UP = ScriptedTool("look_up", '{"word": "moot"}')
@@ -172,4 +174,6 @@ def load(path: Path) -> dict[str, Script]:
             raise BadSettings(f"{path}: {name} names a fault {script.fault!r} that does not exist.")
         if script.chunk < 1:
             raise BadSettings(f"{path}: {name} has chunk = {script.chunk}; it must be 1 or more.")
+        if script.price < 0:
+            raise BadSettings(f"{path}: {name} has price = {script.price}; it must be 0 or more.")
     return {**BUILT_IN, **written}

@@ -15,13 +15,15 @@ Rounds = Annotated[int, Meta(ge=1, le=10)]
 Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
 Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
+Cap = Annotated[float, Meta(gt=0, le=1_000_000)]
 Mode = Literal["single", "parallel", "consensus"]
 
 
 class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`participants` are models, or models with a persona, a name and settings.
 
-    `mode`, left out, is single for one participant and parallel for several.
+    `mode`, left out, is single for one participant and parallel for several. `cap` is what the answer may cost in
+    US dollars.
     """
 
     message: Words
@@ -33,6 +35,7 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     project: Id | None = None
     language: Language | None = None
     model: ModelName | None = None
+    cap: Cap | None = None
 
 
 class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,10 +53,11 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`to` names participants by id; only they answer, and only they ever see it."""
+    """`to` names participants by id; only they answer, and only they ever see it. `cap` is what the answer may cost."""
 
     message: Words
     to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
+    cap: Cap | None = None
 
 
 class GoOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -86,6 +86,7 @@ class DiscussionRoutes(Controller):
             project=data.project,
             language=data.language,
             model=data.model,
+            cap=data.cap,
         )
         return await hall.open(caller, opening, idempotency_key)
 
@@ -161,7 +162,7 @@ class DiscussionRoutes(Controller):
         idempotency_key: Key = None,
     ) -> Accepted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
-        saying = Saying(discussion=id, message=said(data.message), to=data.to)
+        saying = Saying(discussion=id, message=said(data.message), to=data.to, cap=data.cap)
         started = await hall.say(caller, saying, idempotency_key)
         return Accepted(message=started.message, run=started.run)
 
