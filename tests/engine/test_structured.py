@@ -128,7 +128,7 @@ async def test_a_wrong_answer_is_asked_for_once_more_with_the_reason() -> None:
 )
 async def test_two_wrong_answers_are_an_error_with_the_reason(answer: str, reason: str) -> None:
     with pytest.raises(ProviderError, match=reason) as error:
-        await ask(answer, answer, GOOD)
+        (await ask(answer, answer, GOOD))[0].needed()
     assert error.value.fault.kind == "bad_response"
     assert "scripted/changing was asked twice" in str(error.value)
 
@@ -146,14 +146,14 @@ async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
 async def test_a_model_that_fails_is_an_error_with_its_words() -> None:
     provider = ScriptedProvider(Scripts(BUILT_IN))
     with pytest.raises(ProviderError, match="Key rejected") as error:
-        await structured(SPEAKER, chain(provider, "unauthorized"), REQUEST, Table)
+        (await structured(SPEAKER, chain(provider, "unauthorized"), REQUEST, Table)).needed()
     assert error.value.fault.kind == "auth"
 
 
 async def test_half_an_answer_is_no_answer() -> None:
-    provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=40)}))
+    provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=10)}))
     with pytest.raises(ProviderError, match="broke"):
-        await structured(SPEAKER, chain(provider, "cut"), REQUEST, Table)
+        (await structured(SPEAKER, chain(provider, "cut"), REQUEST, Table)).needed()
 
 
 async def test_the_next_model_answers_where_the_first_cannot() -> None:

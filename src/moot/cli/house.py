@@ -85,10 +85,10 @@ class House:
         )
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.insights = Insights(database)
-        self.knowledge = Knowledge(database, casting.models, speaker, self.embedder)
+        self.budgets = Budgets(database, settings.budget)
+        self.knowledge = Knowledge(database, casting.models, speaker, self.embedder, self.budgets)
         self.planning = Planning(self.personas, self.projects)
         self.charges = Charges(database)
-        self.budgets = Budgets(database, settings.budget)
         self.treasury = Treasury(database, self.budgets, casting.models)
         self.hall = Hall(database, self.planning, self.worker, self.durable.start, self.treasury)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat

@@ -14,6 +14,8 @@ from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.migration import migrate
 
+MOST_DOLLARS = 1_000_000
+
 PasswordSource = Callable[[], str]
 Action = Callable[[Database], Awaitable[list[str]]]
 
@@ -56,6 +58,9 @@ def show(database_url: str) -> int:
 
 
 def set_budget(name: str, budget: float | None, database_url: str) -> int:
+    if budget is not None and not 0 <= budget <= MOST_DOLLARS:
+        raise UsageError(f"A budget is a number of US dollars from 0 to {MOST_DOLLARS:,}.")
+
     async def action(database: Database) -> list[str]:
         await Budgets(database).set(name, budget)
         if budget is None:

@@ -21,6 +21,7 @@ ANSWER = 600  # tokens of an answer, where its participant has no `max_tokens`
 ROW = 200  # of minutes, for each participant
 VERDICT = 100  # of a ranking, or of a look at whether the answers agree
 ASKING = 400  # of what a stage of a debate asks for, and in which form
+FEWEST_TO_RANK = 3
 
 Priced = Callable[[str, Usage], float | None]
 
@@ -122,14 +123,15 @@ def _debate(plan: Plan, reads: dict[str, int], asked: int) -> Iterator[Call]:
     minutes = max(ANSWER, ROW * len(speaking))
     for who in speaking:
         yield _answer(who, reads[who.id])
-        yield _answer(who, reads[who.id] + answers + ASKING)
+        if len(speaking) > 1:
+            yield _answer(who, reads[who.id] + answers + ASKING)
     if rules.gate:
         yield Call("gate", None, clerk, asked + answers + ASKING, VERDICT)
     yield _answer(lead, reads[lead.id] + 2 * answers + ASKING, "synthesis")
     yield Call("summary", None, clerk, asked + 2 * answers + ASKING, minutes)
     if rules.ledger:
         yield Call("ledger", None, clerk, asked + 2 * answers + ASKING, minutes)
-    if rules.ranking:
+    if rules.ranking and len(speaking) >= FEWEST_TO_RANK:
         for who in speaking:
             yield Call("ranking", who.id, who.model, asked + answers - _says(who) + ASKING, VERDICT)
 

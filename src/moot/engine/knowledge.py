@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -12,21 +13,28 @@ from moot.context.prompts import written
 from moot.engine.casting import Chains
 from moot.engine.insight_search import InsightSearch
 from moot.engine.speaker import Speaker
-from moot.engine.structured import structured
+from moot.engine.structured import Shaped, structured
+from moot.model.accounts import Caller
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
 from moot.model.errors import Conflict, MootError, NotFound, StoreUnavailable, UsageError
 from moot.model.ids import new_id
 from moot.model.knowledge import Consolidation, Export, Findings, FoundInsight, Insight
+from moot.model.money import Charge, Payer, Purpose
 from moot.model.requests import ModelRequest, user
 from moot.providers.embeddings import Embedder
 from moot.providers.registry import Resolved
+from moot.store.budgets import Budgets
+from moot.store.charges import Charges
 from moot.store.consolidations import Consolidations
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.insights import Insights
 from moot.store.projects import Projects
 from moot.store.vectors import Vectors
+from moot.streams.stop import Stop
+
+T = TypeVar("T", bound=Struct)
 
 ROOM = 200_000  # characters that a model is given to read, at most
 DISCUSSIONS = 100  # the newest of a project that are looked over
@@ -62,7 +70,12 @@ class Knowledge:
     """`chains` finds who is asked for a tenant's model."""
 
     def __init__(
-        self, database: Database, chains: Chains, speaker: Speaker, embedder: Embedder | None = None
+        self,
+        database: Database,
+        chains: Chains,
+        speaker: Speaker,
+        embedder: Embedder | None = None,
+        budgets: Budgets | None = None,
     ) -> None:
         self._discussions = Discussions(database)
         self._projects = Projects(database)
@@ -71,17 +84,23 @@ class Knowledge:
         self._search = InsightSearch(self._insights, Vectors(database), embedder)
         self._chains = chains
         self._speaker = speaker
+        self._charges = Charges(database)
+        self._budgets = budgets or Budgets(database)
+        self._asking: set[asyncio.Task[Any]] = set()
 
-    async def export(self, tenant: str, id: str, model: str | None = None) -> Exported:
+    async def export(self, caller: Caller, id: str, model: str | None = None) -> Exported:
         """Let a model write down what a discussion came to; an earlier export is replaced."""
+        tenant = caller.tenant
         discussion = await self._discussions.get(tenant, id)
         messages = await self._discussions.messages(id, hidden=False)
         chain = await self._chains(tenant, model or _model_of(discussion))
         material = transcript(messages, await asyncio.to_thread(_room, chain))
         if not material.sources:
             raise Conflict("Nothing was said in this discussion yet: there is nothing to export.")
-        answer = await structured(self._speaker, chain, _request("export", material.text), Export)
-        export = answer.value
+        await self._budgets.refuse_if_spent(caller.account)
+        payer = Payer(tenant=tenant, account=caller.account, discussion=id)
+        answer = await self._paid_for(payer, "export", chain, _request("export", material.text), Export)
+        export = answer.needed()
         found = _insights(export.insights, material.sources)
         kept = await self._insights.keep_export(tenant, id, export.summary, export.usefulness, found)
         return Exported(
@@ -94,8 +113,9 @@ class Knowledge:
             cost=answer.cost,
         )
 
-    async def consolidate(self, tenant: str, project: str, model: str | None = None) -> Consolidated:
+    async def consolidate(self, caller: Caller, project: str, model: str | None = None) -> Consolidated:
         """Let a model look for patterns in a project; they count once it is through."""
+        tenant = caller.tenant
         await self._projects.get(tenant, project)
         discussions = (await self._discussions.page(tenant, project=project, limit=DISCUSSIONS)).discussions
         insights = (await self._insights.of_project(tenant, project, limit=INSIGHTS)).insights
@@ -104,12 +124,38 @@ class Knowledge:
         if model is None and not discussions:
             raise UsageError("model: this project has no discussion to take a model from: name one.")
         chain = await self._chains(tenant, model or _model_of(discussions[0]))
+        await self._budgets.refuse_if_spent(caller.account)
         started = await self._consolidations.start(tenant, project, chain[0].name)
         async with self._noted_as_failed(tenant, started):
             material = findings(discussions, insights, await asyncio.to_thread(_room, chain))
-            answer = await structured(self._speaker, chain, _request("consolidate", material), Findings)
-            done = await self._consolidations.complete(tenant, started, answer.model, answer.value.patterns)
+            payer = Payer(tenant=tenant, account=caller.account)
+            asking = _request("consolidate", material)
+            answer = await self._paid_for(payer, "consolidation", chain, asking, Findings)
+            patterns = answer.needed().patterns
+            done = await self._consolidations.complete(tenant, started, answer.model, patterns)
         return Consolidated(consolidation=done, usage=answer.usage, cost=answer.cost)
+
+    async def _paid_for(
+        self, payer: Payer, purpose: Purpose, chain: Sequence[Resolved], request: ModelRequest, type_: type[T]
+    ) -> Shaped[T]:
+        """Ask, and charge what that took, whatever came of it; whoever leaves meanwhile pays for what was said."""
+        stop = Stop()
+
+        async def asked() -> Shaped[T]:
+            answer = await structured(self._speaker, chain, request, type_, stop=stop)
+            paid = Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)
+            await self._charges.add(payer, paid)
+            return answer
+
+        asking = asyncio.create_task(asked())
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            stop.request()
+            await asyncio.wait({asking})
+            raise
 
     @asynccontextmanager
     async def _noted_as_failed(self, tenant: str, started: Consolidation) -> AsyncIterator[None]:

@@ -1,6 +1,6 @@
 """Answers with a shape: a model is asked for JSON of a type, and what it says is checked, whatever it promised."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -13,13 +13,14 @@ from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
 from moot.model.errors import ProviderError
 from moot.model.events import Event, Seat, TurnEnded
-from moot.model.faults import fault
+from moot.model.faults import Fault, fault
 from moot.model.requests import ModelRequest, assistant, user
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
 
 T = TypeVar("T", bound=Struct)
 
+ASKS = 2
 NOISE = frozenset({"title", "default", "pattern"})  # of no use to somebody who is to write an answer
 
 # What the strict formats of some providers refuse. The prompt tells these limits, and the check holds them.
@@ -29,31 +30,58 @@ LIMITS = frozenset(
 
 
 class Shaped(Struct, Generic[T], frozen=True, kw_only=True):
-    """An answer of the type that was asked for, and what it took; cost is None where nobody knows."""
+    """An answer of the type that was asked for, or why there is none; and what it took, however it went.
 
-    value: T
+    `cost` is None where nobody knows.
+    """
+
+    value: T | None
     model: str
     usage: Usage
     cost: float | None
+    fault: Fault | None = None
+
+    def needed(self) -> T:
+        """Return the answer, where nothing can be done without it."""
+        if self.value is None:
+            raise ProviderError(self.fault or fault("bad_response", f"{self.model} gave no answer."))
+        return self.value
+
+
+def anything(_: object) -> str | None:
+    """Find nothing wrong with an answer that has the right form."""
+    return None
 
 
 async def structured(
-    speaker: Speaker, chain: Sequence[Resolved], request: ModelRequest, type_: type[T]
+    speaker: Speaker,
+    chain: Sequence[Resolved],
+    request: ModelRequest,
+    type_: type[T],
+    check: Callable[[T], str | None] = anything,
+    stop: Stop | None = None,
 ) -> Shaped[T]:
-    """Ask for a value of a type, and once more with the reason if what came is none."""
+    """Ask for a value of a type, and once more with the reason if what came is none; `check` says what else is wrong."""
     ask = replace(request, system=_told(request.system, type_), json_schema=Raw(_encoded(strict(type_))))
-    first = await _spoken(speaker, chain, ask)
-    value = _understood(first, type_)
-    if isinstance(value, type_):
-        return Shaped(value=value, model=first.model, usage=first.usage, cost=first.cost)
-    reply = assistant(first.message.text), user(written("ask_again").format(reason=value))
-    second = await _spoken(speaker, chain, replace(ask, messages=(*ask.messages, *reply)))
-    value = _understood(second, type_)
-    if not isinstance(value, type_):
-        words = f"{second.model} was asked twice and did not answer in the form that is needed ({value}). Try again, or choose another model."
-        raise ProviderError(fault("bad_response", words))
-    cost = None if first.cost is None or second.cost is None else first.cost + second.cost
-    return Shaped(value=value, model=second.model, usage=first.usage + second.usage, cost=cost)
+    shaped: Shaped[T] = Shaped(value=None, model="", usage=Usage(), cost=0.0)
+    value: T | str = ""
+    for _ in range(ASKS):
+        ended = await _spoken(speaker, chain, ask, stop or Stop())
+        shaped = _paid(shaped, ended)
+        value = _understood(ended, type_, check)
+        if isinstance(value, type_):
+            return replace(shaped, value=value)
+        if ended.status != "completed":
+            return replace(shaped, fault=ended.fault)
+        reply = assistant(ended.message.text), user(written("ask_again").format(reason=value))
+        ask = replace(ask, messages=(*ask.messages, *reply))
+    words = f"{shaped.model} was asked twice and did not answer in the form that is needed ({value}). Try again, or choose another model."
+    return replace(shaped, fault=fault("bad_response", words))
+
+
+def _paid(shaped: Shaped[T], ended: TurnEnded) -> Shaped[T]:
+    cost = None if shaped.cost is None or ended.cost is None else shaped.cost + ended.cost
+    return replace(shaped, model=ended.model, usage=shaped.usage + ended.usage, cost=cost)
 
 
 def schema(type_: type[Struct]) -> dict[str, Any]:
@@ -117,22 +145,23 @@ def _encoded(value: object) -> bytes:
     return msgspec.json.encode(value)
 
 
-async def _spoken(speaker: Speaker, chain: Sequence[Resolved], request: ModelRequest) -> TurnEnded:
+async def _spoken(
+    speaker: Speaker, chain: Sequence[Resolved], request: ModelRequest, stop: Stop
+) -> TurnEnded:
     async def unheard(_: list[Event]) -> None:
         """Nobody watches this being written."""
 
-    ended = await speaker.speak(Seat("structured"), chain, request, Stop(), unheard)
+    ended = await speaker.speak(Seat("structured"), chain, request, stop, unheard)
     metrics.count_turn(ended)
-    if ended.status != "completed":
-        raise ProviderError(ended.fault or fault("bad_response", f"{ended.model} gave no answer."))
     return ended
 
 
-def _understood(ended: TurnEnded, type_: type[T]) -> T | str:
+def _understood(ended: TurnEnded, type_: type[T], check: Callable[[T], str | None]) -> T | str:
     """Read the JSON object in an answer, whatever stands around it; words say what is wrong with it."""
     text = ended.message.text
     try:
-        return msgspec.json.decode(text[text.find("{") : text.rfind("}") + 1], type=type_)
+        value = msgspec.json.decode(text[text.find("{") : text.rfind("}") + 1], type=type_)
     except (msgspec.DecodeError, RecursionError) as error:
         cut = " The answer was cut off at the token limit: write less." if ended.finish == "length" else ""
         return f"{' '.join(str(error).split())}.{cut}"
+    return check(value) or value

@@ -56,7 +56,8 @@ class ScriptedProvider:
         return profiles.profile(self.name, model)
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        return self._scripts.named[model].price * (usage.input + usage.output) / 1_000_000
+        script = self._scripts.named.get(model)
+        return script.price * (usage.input + usage.output) / 1_000_000 if script else 0.0
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
         performance = self._scripts.perform(request)
