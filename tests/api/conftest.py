@@ -18,6 +18,9 @@ base_url = "{url}/v1"
 
 [rates]
 starts_a_minute = 1_000_000
+messages_a_minute = 1_000_000
+debates_a_minute = 1_000_000
+model_calls_a_minute = 1_000_000
 """
 
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 from moot.cli.settings import Settings, data_folder
 from moot.context.library import shipped
 from moot.engine import traces
+from moot.engine.admission import Admission
 from moot.engine.casting import Casting
 from moot.engine.changes import Changes
 from moot.engine.durable import DurableRuns
@@ -79,7 +80,9 @@ class House:
         self.projects = Projects(database)
         self.provider_keys = ProviderKeys(database, sealer)
         casting = Casting(registry, self.provider_keys, settings.fallback)
-        speaker = Speaker(settings.limits)
+        rates, counted = settings.rates, Rates(database)
+        admission = Admission(database, counted, rates.model_calls_a_minute)
+        speaker = Speaker(settings.limits, admit=admission.wait)
         self.durable = DurableRuns(
             database, self.worker, self.journal, speaker, casting.models, self._count_personas
         )
@@ -101,9 +104,13 @@ class House:
             for model in (name, *others):
                 self.seating.check(model, f"fallback of {name} in the settings")
         self.limits = RateLimits(
-            Rates(database),
-            calls_a_minute=settings.rates.calls_a_minute,
-            starts_a_minute=settings.rates.starts_a_minute,
+            counted,
+            calls_a_minute=rates.calls_a_minute,
+            starts_a_minute=rates.starts_a_minute,
+            messages_a_minute=rates.messages_a_minute,
+            messages_burst=rates.messages_burst,
+            debates_a_minute=rates.debates_a_minute,
+            debates_burst=rates.debates_burst,
         )
         self.registry = registry
 

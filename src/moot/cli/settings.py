@@ -30,10 +30,19 @@ Rate = Annotated[int, Meta(ge=1)]
 
 
 class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How often one may call the server, and how many of these calls may start models."""
+    """How often an account may do something; a burst is how much of it may come at once.
+
+    `starts` are calls that ask providers while one waits: lists of models, exports, consolidations, and searches by
+    meaning. `model_calls` are all calls of models, whoever they are for.
+    """
 
     calls_a_minute: Rate = 600
     starts_a_minute: Rate = 60
+    messages_a_minute: Rate = 10
+    messages_burst: Rate = 3
+    debates_a_minute: Rate = 5
+    debates_burst: Rate = 1
+    model_calls_a_minute: Rate = 1000
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -5,7 +5,7 @@ Every turn ends with a TurnEnded, whatever went wrong on the way; whoever let it
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -21,7 +21,7 @@ from moot.model.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.model.faults import Fault
+from moot.model.faults import Fault, fault
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
@@ -30,21 +30,42 @@ from moot.streams.turn import Emit, Limits, StreamResult, listen
 
 TRIES = 3  # asks of one model, over all its keys
 PATIENCE = 20.0  # seconds that a rate limit may ask us to wait
+BUSY = "Moot itself makes as many calls of models as it may in a minute."
+CROWDED = f"{BUSY} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
 
 
+Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
+
+
+async def at_any_time() -> None:
+    """Let every call be made at once."""
+
+
+class Crowded(Exception):
+    """Moot itself makes as many calls as it may: no other key and no other model can help."""
+
+    def __init__(self, result: StreamResult) -> None:
+        super().__init__()
+        self.result = result
+
+
 class Speaker:
+    """Before each attempt `admit` is asked whether a call may be made now."""
+
     def __init__(
         self,
         limits: Limits | None = None,
         patience: float = PATIENCE,
         backoff: float = BACKOFF,
         jitter: Callable[[], float] = random.random,
+        admit: Admit = at_any_time,
     ) -> None:
         self._limits = limits or Limits()
         self._patience = patience
         self._backoff = backoff
         self._jitter = jitter
+        self._admit = admit
 
     async def speak(
         self, seat: Seat, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit
@@ -53,7 +74,10 @@ class Speaker:
         turn = Turn(seat, stop, emit)
         for place, model in enumerate(chain):
             turn.model = model
-            result = await self._ask(turn, request)
+            try:
+                result = await self._ask(turn, request)
+            except Crowded as crowded:
+                return turn.ended(crowded.result)
             if not _may_ask_on(result) or place == len(chain) - 1:
                 break
             then, why = chain[place + 1].name, result.fault.message if result.fault else ""
@@ -92,6 +116,7 @@ class Speaker:
     async def _once(self, turn: "Turn", request: ModelRequest, key: Key | None) -> StreamResult:
         if turn.stop.reason:
             return StreamResult(turn.stop.reason)
+        await self._admitted(turn)
         if key is not None:
             key.uses += 1
         await turn.start()
@@ -100,6 +125,18 @@ class Speaker:
         result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
         await turn.count(ask, result)
         return _explained(result, turn.model, key)
+
+    async def _admitted(self, turn: "Turn") -> None:
+        """Wait until a call may be made, as long as that makes sense."""
+        waited = 0.0
+        while (seconds := await self._admit()) is not None:
+            if waited + seconds > self._patience:
+                raise Crowded(StreamResult("error", fault=fault("rate_limit", CROWDED)))
+            if not waited:
+                await turn.notice("waiting", f"{BUSY} Waiting.")
+            if await turn.stop.sleep(seconds):
+                raise Crowded(StreamResult(turn.stop.reason or "stopped_by_user"))
+            waited += seconds
 
     async def _waited(self, turn: "Turn", result: StreamResult, attempt: int) -> bool:
         """Wait as long as it makes sense before the same is asked again; False is: do not ask again."""

@@ -19,7 +19,7 @@ from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
 from moot.model.errors import NotFound, UsageError, wanted_by
 from moot.model.requests import ModelRequest
 from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessage, said
-from moot.server.limits import model_calls
+from moot.server.limits import RateLimits, messages
 from moot.server.paging import Cursor, Limit
 from moot.store.discussions import Discussions, Page
 from moot.store.personas import Personas
@@ -59,7 +59,7 @@ class DiscussionRoutes(Controller):
     path = "/api/discussions"
     tags = ("discussions",)
 
-    @post(guards=[model_calls], summary="Open a discussion with its first message")
+    @post(guards=[messages], summary="Open a discussion with its first message")
     async def open(
         self,
         data: JSONBody[DiscussionDraft],
@@ -68,14 +68,17 @@ class DiscussionRoutes(Controller):
         seating: Given[Seating],
         personas: Given[Personas],
         projects: Given[Projects],
+        limits: Given[RateLimits],
         idempotency_key: Key = None,
     ) -> Started:
         """Answer before any model is called: what they say comes as the events of the run."""
         await _check(caller, data.persona, data.project, data.language, personas, projects)
         if data.model is not None:
             seating.check(data.model, "model")
-        mode = data.mode or ("single" if len(data.participants) == 1 else "parallel")
+        mode: str = data.mode or ("single" if len(data.participants) == 1 else "parallel")
         _check_mode(mode, data.participants)
+        if mode == "debate":
+            await limits.debate(caller.account)
         opening = Opening(
             message=said(data.message),
             title=said(data.title, "title").strip() if data.title is not None else None,
@@ -152,21 +155,25 @@ class DiscussionRoutes(Controller):
             _check_mode(changes.get("mode", now.mode), changes.get("participants", now.participants))
         return await discussions.change(caller.tenant, id, changes)
 
-    @post("/{id:str}/messages", status_code=202, guards=[model_calls], summary="Say something")
+    @post("/{id:str}/messages", status_code=202, guards=[messages], summary="Say something")
     async def say(
         self,
         id: FromPath[str],
         data: JSONBody[NewMessage],
         caller: Given[Caller],
         hall: Given[Hall],
+        discussions: Given[Discussions],
+        limits: Given[RateLimits],
         idempotency_key: Key = None,
     ) -> Accepted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
+        if (await discussions.get(caller.tenant, id)).mode == "debate":
+            await limits.debate(caller.account)
         saying = Saying(discussion=id, message=said(data.message), to=data.to, cap=data.cap)
         started = await hall.say(caller, saying, idempotency_key)
         return Accepted(message=started.message, run=started.run)
 
-    @post("/{id:str}/continue", status_code=202, guards=[model_calls], summary="Let the table go on")
+    @post("/{id:str}/continue", status_code=202, guards=[messages], summary="Let the table go on")
     async def go_on(
         self,
         id: FromPath[str],
