@@ -8,6 +8,7 @@ from litestar.params import JSONBody
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from moot.context.language import is_known
 from moot.engine.forecast import Forecast
 from moot.engine.hall import Opening, drafted
 from moot.engine.planning import Planning
@@ -19,25 +20,19 @@ from moot.model.errors import UsageError, wanted_by
 from moot.model.money import Budget
 from moot.model.plans import Plan
 from moot.model.texts import ModelName
-from moot.server.bodies import Id, Mode, Rounds, Table, Words, said
+from moot.server.bodies import DiscussionDraft, Id, Table, said
 from moot.store.budgets import Budgets
 from moot.store.discussions import Discussions
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 
 
-class Supposed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Supposed(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What somebody thinks of asking: in a `discussion` that exists, or of `participants` in a new one."""
 
-    message: Words
     discussion: Id | None = None
     to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
-    participants: Table | None = None
-    mode: Mode | None = None
-    rounds: Rounds = 2
-    persona: Id | None = None
-    project: Id | None = None
-    model: ModelName | None = None
+    participants: Table | None = None  # type: ignore[assignment]
     clerk: ModelName | None = None
     debate: Debate | None = None
 
@@ -101,6 +96,8 @@ async def _check(
     for field, model in (("model", data.model), ("clerk", data.clerk)):
         if model is not None:
             seating.check(model, field)
+    if data.language is not None and not is_known(data.language):
+        raise UsageError(f"language: {data.language!r} is no language code that is known here.")
 
 
 async def _plan(caller: Caller, data: Supposed, seating: Seating, planning: Planning) -> Plan:
@@ -116,5 +113,5 @@ async def _plan(caller: Caller, data: Supposed, seating: Seating, planning: Plan
         project=data.project,
         model=data.model,
     )
-    plan = await planning.plan(caller.tenant, drafted(opening, "en"))
+    plan = await planning.plan(caller.tenant, drafted(opening, data.language or "en"))
     return replace(plan, debate=data.debate or plan.debate, clerk=data.clerk)

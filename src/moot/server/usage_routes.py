@@ -1,6 +1,6 @@
 """Usage over HTTP: what the caller's account spent, by day, model, discussion or purpose."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from typing import Annotated
 
 from litestar import Controller, get
@@ -45,7 +45,7 @@ class UsageRoutes(Controller):
     ) -> Usage:
         """Days are those of UTC, in their order; of everything else the dearest comes first."""
         last = until or datetime.now(UTC).date()
-        first = since or max(last, date.min + timedelta(DAYS)) - timedelta(DAYS - 1)
+        first = since or date.fromordinal(max(1, last.toordinal() - DAYS + 1))
         if first > last:
             raise UsageError(f"since: {first} is after {last}: begin with the earlier day.")
         spent = await charges.spent(caller.account, _begin(first), _begin(last) + DAY, by)
