@@ -17,7 +17,8 @@ from tests.cli.process import SCRIPT, Moot
 
 SECONDS = 30.0
 LOOK_SECONDS = 0.02
-UNHURRIED = "\n[rates]\nmessages_a_minute = 1_000_000\ndebates_a_minute = 1_000_000\n"  # tests do not wait
+RATES = ("messages", "debates", "model_calls")
+UNHURRIED = "\n[rates]\n" + "".join(f"{name}_a_minute = 1_000_000\n" for name in RATES)  # tests do not wait
 LISTENING = re.compile(r"moot: listening on (http://\S+);")
 
 

@@ -71,10 +71,10 @@ class Listening(ScriptedProvider):
         self.scripts = Scripts(BUILT_IN)
         super().__init__(self.scripts)
 
-    def says(self, name: str, value: object, price: float = 0.0, pace: float = 0.0) -> str:
+    def says(self, name: str, value: object, price: float = 0.0) -> str:
         """Let a model of this name answer with a value as JSON."""
         answer = msgspec.json.encode(value).decode()
-        self.scripts.named[name] = Script(answer=answer, chunk=20 if pace else 1000, price=price, pace=pace)
+        self.scripts.named[name] = Script(answer=answer, chunk=1000, price=price)
         return f"scripted/{name}"
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
@@ -362,22 +362,6 @@ async def test_calls_are_charged_to_the_caller_whatever_came_of_them(
     assert (await spent(database))["consolidation"] == done.cost
     (in_discussion, nowhere) = (await Charges(database).spent(ANNA, 0, 2**40, "discussion")).rows
     assert (in_discussion.key, nowhere.key) == (about.id, None)
-
-
-async def test_whoever_leaves_meanwhile_pays_for_what_was_said(
-    database: Database, knowledge: Knowledge, models: Listening
-) -> None:
-    reader = models.says("reader", EXPORT, price=1, pace=0.05)
-    about = await discuss(database, ANNA, "It wobbles.", model=reader)
-    asking = asyncio.create_task(knowledge.export(CALLER, about.id))
-    async with asyncio.timeout(10):
-        while not models.asked:
-            await asyncio.sleep(0.01)
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    assert (await spent(database))["export"] > 0
-    assert await Insights(database).of_discussion(ANNA, about.id) == ()
 
 
 async def test_when_the_budget_is_spent_nothing_is_asked(

@@ -4,37 +4,32 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from moot.context.material import findings, transcript
 from moot.context.prompts import written
 from moot.engine.casting import Chains
+from moot.engine.errands import Errands
 from moot.engine.insight_search import InsightSearch
 from moot.engine.speaker import Speaker
-from moot.engine.structured import Shaped, structured
 from moot.model.accounts import Caller
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
 from moot.model.errors import Conflict, MootError, NotFound, StoreUnavailable, UsageError
 from moot.model.ids import new_id
 from moot.model.knowledge import Consolidation, Export, Findings, FoundInsight, Insight
-from moot.model.money import Charge, Payer, Purpose
+from moot.model.money import Payer
 from moot.model.requests import ModelRequest, user
 from moot.providers.embeddings import Embedder
 from moot.providers.registry import Resolved
 from moot.store.budgets import Budgets
-from moot.store.charges import Charges
 from moot.store.consolidations import Consolidations
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.insights import Insights
 from moot.store.projects import Projects
 from moot.store.vectors import Vectors
-from moot.streams.stop import Stop
-
-T = TypeVar("T", bound=Struct)
 
 ROOM = 200_000  # characters that a model is given to read, at most
 DISCUSSIONS = 100  # the newest of a project that are looked over
@@ -83,10 +78,7 @@ class Knowledge:
         self._consolidations = Consolidations(database)
         self._search = InsightSearch(self._insights, Vectors(database), embedder)
         self._chains = chains
-        self._speaker = speaker
-        self._charges = Charges(database)
-        self._budgets = budgets or Budgets(database)
-        self._asking: set[asyncio.Task[Any]] = set()
+        self._errands = Errands(database, speaker, budgets or Budgets(database))
 
     async def export(self, caller: Caller, id: str, model: str | None = None) -> Exported:
         """Let a model write down what a discussion came to; an earlier export is replaced."""
@@ -97,9 +89,10 @@ class Knowledge:
         material = transcript(messages, await asyncio.to_thread(_room, chain))
         if not material.sources:
             raise Conflict("Nothing was said in this discussion yet: there is nothing to export.")
-        await self._budgets.refuse_if_spent(caller.account)
         payer = Payer(tenant=tenant, account=caller.account, discussion=id)
-        answer = await self._paid_for(payer, "export", chain, _request("export", material.text), Export)
+        asking = _request("export", material.text)
+        async with self._errands.within_budget(caller.account):
+            answer = await self._errands.ask(payer, "export", chain, asking, Export)
         export = answer.needed()
         found = _insights(export.insights, material.sources)
         kept = await self._insights.keep_export(tenant, id, export.summary, export.usefulness, found)
@@ -124,38 +117,16 @@ class Knowledge:
         if model is None and not discussions:
             raise UsageError("model: this project has no discussion to take a model from: name one.")
         chain = await self._chains(tenant, model or _model_of(discussions[0]))
-        await self._budgets.refuse_if_spent(caller.account)
-        started = await self._consolidations.start(tenant, project, chain[0].name)
-        async with self._noted_as_failed(tenant, started):
-            material = findings(discussions, insights, await asyncio.to_thread(_room, chain))
-            payer = Payer(tenant=tenant, account=caller.account)
-            asking = _request("consolidate", material)
-            answer = await self._paid_for(payer, "consolidation", chain, asking, Findings)
-            patterns = answer.needed().patterns
-            done = await self._consolidations.complete(tenant, started, answer.model, patterns)
+        payer = Payer(tenant=tenant, account=caller.account)
+        async with self._errands.within_budget(caller.account):
+            started = await self._consolidations.start(tenant, project, chain[0].name)
+            async with self._noted_as_failed(tenant, started):
+                material = findings(discussions, insights, await asyncio.to_thread(_room, chain))
+                asking = _request("consolidate", material)
+                answer = await self._errands.ask(payer, "consolidation", chain, asking, Findings)
+                patterns = answer.needed().patterns
+                done = await self._consolidations.complete(tenant, started, answer.model, patterns)
         return Consolidated(consolidation=done, usage=answer.usage, cost=answer.cost)
-
-    async def _paid_for(
-        self, payer: Payer, purpose: Purpose, chain: Sequence[Resolved], request: ModelRequest, type_: type[T]
-    ) -> Shaped[T]:
-        """Ask, and charge what that took, whatever came of it; whoever leaves meanwhile pays for what was said."""
-        stop = Stop()
-
-        async def asked() -> Shaped[T]:
-            answer = await structured(self._speaker, chain, request, type_, stop=stop)
-            paid = Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)
-            await self._charges.add(payer, paid)
-            return answer
-
-        asking = asyncio.create_task(asked())
-        self._asking.add(asking)
-        asking.add_done_callback(self._asking.discard)
-        try:
-            return await asyncio.shield(asking)
-        except asyncio.CancelledError:
-            stop.request()
-            await asyncio.wait({asking})
-            raise
 
     @asynccontextmanager
     async def _noted_as_failed(self, tenant: str, started: Consolidation) -> AsyncIterator[None]:

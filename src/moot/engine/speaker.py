@@ -30,10 +30,10 @@ from moot.streams.turn import Emit, Limits, StreamResult, listen
 
 TRIES = 3  # asks of one model, over all its keys
 PATIENCE = 20.0  # seconds that a rate limit may ask us to wait
+LONGEST_PAUSE = 1.0  # seconds after which Moot asks itself again, unless it must wait longer
 BUSY = "Moot itself makes as many calls of models as it may in a minute."
 CROWDED = f"{BUSY} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
-
 
 Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
 
@@ -42,8 +42,8 @@ async def at_any_time() -> None:
     """Let every call be made at once."""
 
 
-class Crowded(Exception):
-    """Moot itself makes as many calls as it may: no other key and no other model can help."""
+class NotAdmitted(Exception):
+    """Moot itself makes as many calls as it may, or a stop came first: no other key or model can help."""
 
     def __init__(self, result: StreamResult) -> None:
         super().__init__()
@@ -76,8 +76,8 @@ class Speaker:
             turn.model = model
             try:
                 result = await self._ask(turn, request)
-            except Crowded as crowded:
-                return turn.ended(crowded.result)
+            except NotAdmitted as refused:
+                return turn.ended(refused.result)
             if not _may_ask_on(result) or place == len(chain) - 1:
                 break
             then, why = chain[place + 1].name, result.fault.message if result.fault else ""
@@ -128,15 +128,16 @@ class Speaker:
 
     async def _admitted(self, turn: "Turn") -> None:
         """Wait until a call may be made, as long as that makes sense."""
-        waited = 0.0
+        waited, pause = 0.0, 0.0
         while (seconds := await self._admit()) is not None:
-            if waited + seconds > self._patience:
-                raise Crowded(StreamResult("error", fault=fault("rate_limit", CROWDED)))
+            pause = max(seconds, min(2 * pause, LONGEST_PAUSE))
+            if waited + pause > self._patience:
+                raise NotAdmitted(StreamResult("error", fault=fault("rate_limit", CROWDED)))
             if not waited:
                 await turn.notice("waiting", f"{BUSY} Waiting.")
-            if await turn.stop.sleep(seconds):
-                raise Crowded(StreamResult(turn.stop.reason or "stopped_by_user"))
-            waited += seconds
+            if await turn.stop.sleep(pause):
+                raise NotAdmitted(StreamResult(turn.stop.reason or "stopped_by_user"))
+            waited += pause
 
     async def _waited(self, turn: "Turn", result: StreamResult, attempt: int) -> bool:
         """Wait as long as it makes sense before the same is asked again; False is: do not ask again."""

@@ -19,7 +19,7 @@ from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
 from moot.model.errors import NotFound, UsageError, wanted_by
 from moot.model.requests import ModelRequest
 from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessage, said
-from moot.server.limits import RateLimits, messages
+from moot.server.limits import RateLimits, message_rate
 from moot.server.paging import Cursor, Limit
 from moot.store.discussions import Discussions, Page
 from moot.store.personas import Personas
@@ -59,7 +59,7 @@ class DiscussionRoutes(Controller):
     path = "/api/discussions"
     tags = ("discussions",)
 
-    @post(guards=[messages], summary="Open a discussion with its first message")
+    @post(guards=[message_rate], summary="Open a discussion with its first message")
     async def open(
         self,
         data: JSONBody[DiscussionDraft],
@@ -155,7 +155,7 @@ class DiscussionRoutes(Controller):
             _check_mode(changes.get("mode", now.mode), changes.get("participants", now.participants))
         return await discussions.change(caller.tenant, id, changes)
 
-    @post("/{id:str}/messages", status_code=202, guards=[messages], summary="Say something")
+    @post("/{id:str}/messages", status_code=202, guards=[message_rate], summary="Say something")
     async def say(
         self,
         id: FromPath[str],
@@ -173,7 +173,7 @@ class DiscussionRoutes(Controller):
         started = await hall.say(caller, saying, idempotency_key)
         return Accepted(message=started.message, run=started.run)
 
-    @post("/{id:str}/continue", status_code=202, guards=[messages], summary="Let the table go on")
+    @post("/{id:str}/continue", status_code=202, guards=[message_rate], summary="Let the table go on")
     async def go_on(
         self,
         id: FromPath[str],

@@ -76,7 +76,7 @@ async def model_calls(connection: Connection, _: BaseRouteHandler) -> None:
     await _limits(connection).start_models(connection.user.account)
 
 
-async def messages(connection: Connection, _: BaseRouteHandler) -> None:
+async def message_rate(connection: Connection, _: BaseRouteHandler) -> None:
     """Guard routes that start runs: so many a minute for an account, over all workers."""
     await _limits(connection).say(connection.user.account)
 
