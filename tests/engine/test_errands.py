@@ -18,8 +18,8 @@ from moot.providers.provider import ChunkStream
 from moot.providers.registry import Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import Script, Scripts
+from moot.store.bills import Bills
 from moot.store.budgets import Budgets
-from moot.store.charges import Charges
 from moot.store.database import Database
 from tests.databases import KINDS
 from tests.store.people import ANNA, settled
@@ -56,7 +56,7 @@ class Desk:
     """Where Anna has errands run, and what she paid."""
 
     def __init__(self, database: Database, model: Model, budget: float | None = None) -> None:
-        self._charges = Charges(database)
+        self._bills = Bills(database)
         self._model = model
         self.errands = Errands(database, Speaker(backoff=0.001), Budgets(database, budget))
 
@@ -66,7 +66,7 @@ class Desk:
             return await self.errands.ask(PAYER, "title", chain, REQUEST, Legs)
 
     async def paid(self) -> SpendingOn:
-        (row,) = (await self._charges.spent(ANNA, 0, 2**40, "purpose")).rows
+        (row,) = (await self._bills.bill(ANNA, 0, 2**40, "purpose")).rows
         assert row.key == "title"
         return row
 

@@ -19,8 +19,8 @@ from moot.providers.provider import ChunkStream
 from moot.providers.registry import Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.store.bills import Bills
 from moot.store.budgets import Budgets
-from moot.store.charges import Charges
 from moot.store.consolidations import LEFT_AFTER
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -343,7 +343,7 @@ async def test_insights_are_found_by_their_words(
 
 async def spent(database: Database) -> dict[str | None, float]:
     """What Anna has paid, by what it was for."""
-    rows = (await Charges(database).spent(ANNA, 0, 2**40, "purpose")).rows
+    rows = (await Bills(database).bill(ANNA, 0, 2**40, "purpose")).rows
     return {row.key: row.cost for row in rows}
 
 
@@ -360,7 +360,7 @@ async def test_calls_are_charged_to_the_caller_whatever_came_of_them(
     assert (await spent(database))["export"] > exported.cost
     done = await knowledge.consolidate(CALLER, moot.id, models.says("finder", {"patterns": []}, price=1))
     assert (await spent(database))["consolidation"] == done.cost
-    (in_discussion, nowhere) = (await Charges(database).spent(ANNA, 0, 2**40, "discussion")).rows
+    (in_discussion, nowhere) = (await Bills(database).bill(ANNA, 0, 2**40, "discussion")).rows
     assert (in_discussion.key, nowhere.key) == (about.id, None)
 
 

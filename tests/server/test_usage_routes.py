@@ -4,14 +4,14 @@ import pytest
 
 from moot.model.chunks import Usage
 from moot.model.money import Charge, Payer
-from moot.store.charges import Charges
+from moot.store.bills import Bills
 from moot.store.database import Database
 from tests.server.house import House
 
 
 async def pay(database: Database, account: str, cost: float | None, discussion: str | None = None) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
-    await Charges(database).add(
+    await Bills(database).charge(
         payer, Charge(purpose="answer", model="a/b", usage=Usage(10, 5, 2, 1), cost=cost)
     )
 

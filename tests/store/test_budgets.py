@@ -2,13 +2,15 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 
 from moot.model.chunks import Usage
 from moot.model.errors import Conflict, NotFound, OverBudget
+from moot.model.money import Charge, Payer
 from moot.store.budgets import WEEK, Budgets, week_of
 from moot.store.database import Database
-from moot.store.schema import charge, run
+from moot.store.schema import run
+from tests.store.paying import charged
 from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.running import WORKER, employ, start
 
@@ -48,11 +50,9 @@ class Purse:
             await connection.execute(update(run).where(run.c.id == id).values(status="completed"))
 
     async def pay(self, cost: float | None, run: str | None = None) -> None:
-        paid = {"tenant": ANNA, "account": ANNA, "run": run, "cost": cost, "created_at": self.clock.now}
-        async with self.database.write() as connection:
-            await connection.execute(
-                insert(charge).values(purpose="answer", model="a/b", usage=Usage(), **paid)
-            )
+        payer = Payer(tenant=ANNA, account=ANNA, run=run)
+        paid = Charge(purpose="answer", model="a/b", usage=Usage(), cost=cost)
+        await charged(self.database, payer, paid, self.clock.now)
 
     async def left(self) -> float:
         left = (await self.budgets.standing(ANNA)).left

@@ -36,8 +36,8 @@ from moot.server.origin import OwnSite
 from moot.server.revocations import Revocations
 from moot.server.sse import Readers
 from moot.store.accounts import Accounts
+from moot.store.bills import Bills
 from moot.store.budgets import Budgets
-from moot.store.charges import Charges
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -91,7 +91,7 @@ class House:
         self.budgets = Budgets(database, settings.budget)
         self.knowledge = Knowledge(database, casting.models, speaker, self.embedder, self.budgets)
         self.planning = Planning(self.personas, self.projects)
-        self.charges = Charges(database)
+        self.bills = Bills(database)
         self.treasury = Treasury(database, self.budgets, casting.models)
         self.hall = Hall(database, self.planning, self.worker, self.durable.start, self.treasury)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
@@ -117,8 +117,8 @@ class House:
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
-            "accounts budgets changes charges database discussions embedder events feeds hall insights knowledge limits personas"
-            " planning projects provider_keys readers registry revocations runs seating treasury"
+            "accounts changes database discussions embedder events feeds hall insights knowledge limits personas"
+            " projects provider_keys readers registry revocations runs seating bills budgets planning treasury"
         )
         return {name: getattr(self, name) for name in names.split()}
 

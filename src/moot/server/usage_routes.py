@@ -11,7 +11,7 @@ from msgspec import Struct
 from moot.model.accounts import Caller
 from moot.model.errors import UsageError
 from moot.model.money import Spending, SpendingOn
-from moot.store.charges import By, Charges
+from moot.store.bills import Bills, By
 
 DAYS = 30
 DAY = 24 * 3600.0
@@ -38,7 +38,7 @@ class UsageRoutes(Controller):
     async def read(
         self,
         caller: Given[Caller],
-        charges: Given[Charges],
+        bills: Given[Bills],
         since: Since = None,
         until: Until = None,
         by: FromQuery[By] = "day",
@@ -48,8 +48,8 @@ class UsageRoutes(Controller):
         first = since or date.fromordinal(max(1, last.toordinal() - DAYS + 1))
         if first > last:
             raise UsageError(f"since: {first} is after {last}: begin with the earlier day.")
-        spent = await charges.spent(caller.account, _begin(first), _begin(last) + DAY, by)
-        return Usage(since=first, until=last, by=by, total=spent.total, rows=spent.rows)
+        bill = await bills.bill(caller.account, _begin(first), _begin(last) + DAY, by)
+        return Usage(since=first, until=last, by=by, total=bill.total, rows=bill.rows)
 
 
 def _begin(day: date) -> float:
