@@ -18,6 +18,7 @@ from moot.providers.provider import ChunkStream
 from moot.providers.registry import Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.streams.stop import Stop
 
 SPEAKER = Speaker(backoff=0.001)
 REQUEST = ModelRequest(model="", system="Judge tables.", messages=(user("It is round."),))
@@ -127,10 +128,13 @@ async def test_a_wrong_answer_is_asked_for_once_more_with_the_reason() -> None:
     ],
 )
 async def test_two_wrong_answers_are_an_error_with_the_reason(answer: str, reason: str) -> None:
-    with pytest.raises(ProviderError, match=reason) as error:
-        (await ask(answer, answer, GOOD))[0].needed()
-    assert error.value.fault.kind == "bad_response"
-    assert "scripted/changing was asked twice" in str(error.value)
+    told, _ = await ask(answer, answer, GOOD)
+    assert told.fault is not None
+    assert told.fault.kind == "bad_response"
+    assert "scripted/changing was asked twice" in told.fault.message
+    assert told.usage.output == 2 * -(-len(answer) // 4)  # it is paid all the same
+    with pytest.raises(ProviderError, match=reason):
+        told.needed()
 
 
 async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
@@ -145,15 +149,35 @@ async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
 
 async def test_a_model_that_fails_is_an_error_with_its_words() -> None:
     provider = ScriptedProvider(Scripts(BUILT_IN))
+    told = await structured(SPEAKER, chain(provider, "unauthorized"), REQUEST, Table)
     with pytest.raises(ProviderError, match="Key rejected") as error:
-        (await structured(SPEAKER, chain(provider, "unauthorized"), REQUEST, Table)).needed()
+        told.needed()
     assert error.value.fault.kind == "auth"
 
 
 async def test_half_an_answer_is_no_answer() -> None:
-    provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=10)}))
+    provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=40)}))
+    told = await structured(SPEAKER, chain(provider, "cut"), REQUEST, Table)
+    assert told.value is None
     with pytest.raises(ProviderError, match="broke"):
-        (await structured(SPEAKER, chain(provider, "cut"), REQUEST, Table)).needed()
+        told.needed()
+
+
+async def test_what_is_wrong_beside_the_form_is_told_too() -> None:
+    provider = Changing(GOOD, GOOD)
+    told = await structured(SPEAKER, chain(provider), REQUEST, Table, lambda _: "it wobbles")
+    assert told.fault is not None
+    assert "it wobbles" in told.fault.message
+    (complaint,) = provider.asked[1].messages[-1].parts
+    assert isinstance(complaint, Text)
+    assert "it wobbles" in complaint.text
+
+
+async def test_a_stop_ends_it_without_an_answer() -> None:
+    provider, stop = Changing(GOOD, GOOD), Stop()
+    stop.request()
+    told = await structured(SPEAKER, chain(provider), REQUEST, Table, stop=stop)
+    assert (told.value, told.fault, provider.asked) == (None, None, [])
 
 
 async def test_the_next_model_answers_where_the_first_cannot() -> None:

@@ -105,6 +105,18 @@ async def test_a_run_that_cost_less_gives_back_the_rest(purse: Purse) -> None:
     assert await purse.left() == 0.0
 
 
+async def test_a_run_that_is_tried_again_reserves_what_that_may_cost(purse: Purse) -> None:
+    id = await purse.run(0.5)
+    await purse.pay(0.4, id)
+    await purse.end(id)
+    async with purse.database.write() as connection:
+        await purse.budgets.reserve(connection, ANNA, id, 0.5)
+        await connection.execute(update(run).where(run.c.id == id).values(status="waiting"))
+    assert await purse.left() == 0.1
+    await purse.pay(0.1, id)
+    assert await purse.left() == 0.1
+
+
 async def test_a_refusal_says_what_is_left_what_it_would_cost_and_when_the_week_ends(purse: Purse) -> None:
     await purse.run(0.75)
     with pytest.raises(OverBudget) as caught:

@@ -68,11 +68,11 @@ async def structured(
     for _ in range(ASKS):
         ended = await _spoken(speaker, chain, ask, stop or Stop())
         shaped = _paid(shaped, ended)
+        if ended.status != "completed":
+            return replace(shaped, fault=ended.fault)
         value = _understood(ended, type_, check)
         if isinstance(value, type_):
             return replace(shaped, value=value)
-        if ended.status != "completed":
-            return replace(shaped, fault=ended.fault)
         reply = assistant(ended.message.text), user(written("ask_again").format(reason=value))
         ask = replace(ask, messages=(*ask.messages, *reply))
     words = f"{shaped.model} was asked twice and did not answer in the form that is needed ({value}). Try again, or choose another model."

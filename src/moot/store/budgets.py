@@ -62,7 +62,10 @@ class Budgets:
     async def reserve(
         self, connection: AsyncConnection, account_id: str, run_id: str, estimate: float
     ) -> None:
-        """Reserve what a run that was just stored may cost, or refuse it; nobody else reserves meanwhile."""
+        """Reserve what a run may still cost, or refuse it; nobody else reserves meanwhile.
+
+        Of one that is tried again, what it has cost already counts as spent.
+        """
         held = select(account.c.id).where(account.c.id == account_id).with_for_update(key_share=True)
         await connection.execute(held)
         now = await self._standing(connection, account_id)
@@ -71,7 +74,8 @@ class Budgets:
                 f"This would cost about {_dollars(estimate)}, and of this week's budget of {_dollars(now.budget)} "
                 f"only {_dollars(now.left)} is left. {_way_out(now)}"
             )
-        kept = update(run).where(run.c.id == run_id).values(account=account_id, reserved=estimate)
+        reserved = estimate + _paid(charge.c.run == run_id).scalar_subquery()
+        kept = update(run).where(run.c.id == run_id).values(account=account_id, reserved=reserved)
         await connection.execute(kept)
 
     async def re_up(self, account_id: str) -> Budget:
