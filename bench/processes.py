@@ -12,7 +12,8 @@ from socket import create_server
 import aiohttp
 
 ROOT = Path(__file__).parent.parent
-UNLIMITED = "\n[rates]\ncalls_a_minute = 10_000_000\nstarts_a_minute = 10_000_000\n"
+RATES = ("calls", "starts", "messages", "debates", "model_calls")
+UNLIMITED = "\n[rates]\n" + "".join(f"{name}_a_minute = 10_000_000\n" for name in RATES)
 MOOT = Path(sys.executable).parent / "moot"
 LOOK_SECONDS = 0.005
 NOBODY = "http://127.0.0.1:1/v1"  # where nothing listens

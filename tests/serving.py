@@ -17,6 +17,8 @@ from tests.cli.process import SCRIPT, Moot
 
 SECONDS = 30.0
 LOOK_SECONDS = 0.02
+RATES = ("messages", "debates", "model_calls")
+UNHURRIED = "\n[rates]\n" + "".join(f"{name}_a_minute = 1_000_000\n" for name in RATES)  # tests do not wait
 LISTENING = re.compile(r"moot: listening on (http://\S+);")
 
 
@@ -56,7 +58,9 @@ class MootServer:
         self.moot.environment |= {"XDG_DATA_HOME": str(folder / "data"), **environment}
         if database_url is not None:
             self.moot.environment["MOOT_DATABASE_URL"] = database_url
-        self.settings = self.moot.write("moot.toml", settings)
+        self.settings = self.moot.write(
+            "moot.toml", settings if "[rates]" in settings else settings + UNHURRIED
+        )
         self.data = folder / "data" / "moot"
         self.log = folder / "serve.log"
         self.command = [str(SCRIPT), "serve", "--host", host, "--port", "0", "--config", str(self.settings)]

@@ -36,6 +36,9 @@ script = "readers.toml"
 [rates]
 calls_a_minute = 1_000_000
 starts_a_minute = 1_000_000
+messages_a_minute = 1_000_000
+debates_a_minute = 1_000_000
+model_calls_a_minute = 1_000_000
 """
 READERS = """\
 [export]

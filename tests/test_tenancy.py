@@ -243,6 +243,11 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
     mine = await stage.opened(who)
     own = {"/api/discussions/": {"id": mine["discussion"]["id"]}, "/api/runs/": {"id": mine["run"]["id"]}}
     kinds = {"persona": "/api/personas/", "project": "/api/projects/", "files": "/api/files/"}
+    kinds = {
+        "persona": "/api/personas/",
+        "project": "/api/projects/",
+        "discussion": "/api/discussions/",
+    }
     before = await stage.state()
     tried = set()
     for path, method, operation in stage.operations:
@@ -267,6 +272,8 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         ("discussions_change", ("persona",)),
         ("discussions_change", ("project",)),
         ("discussions_change", ("participants", "0", "persona")),
+        ("budget_estimate", ("discussion",)),
+        ("budget_estimate", ("project",)),
     } <= tried
     assert await stage.state() == before
 
@@ -288,6 +295,8 @@ async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, creden
         "/api/providers",
         "/api/me",
         "/api/models",
+        "/api/usage?by=discussion",
+        "/api/budget",
     ):
         reply = await server.get(path, who)
         assert reply.status == 200, path

@@ -26,6 +26,9 @@ base_url = "{url}/v1beta"
 
 [rates]
 starts_a_minute = 1_000_000
+messages_a_minute = 1_000_000
+debates_a_minute = 1_000_000
+model_calls_a_minute = 1_000_000
 """
 
 

@@ -121,6 +121,9 @@ def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said
         ("MOOT_LEASE", "0", "from 1 to 600"),
         ("MOOT_AUTH", "none", "`local` or `accounts`"),
         ("MOOT_METRICS_TOKEN", "short", "16 characters"),
+        ("MOOT_BUDGET", "-1", "US dollars"),
+        ("MOOT_BUDGET", "nan", "US dollars"),
+        ("MOOT_BUDGET", "much", "US dollars"),
     ],
 )
 def test_an_error_names_the_variable(folders: Folders, variable: str, value: str, said: str) -> None:
@@ -138,6 +141,7 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
         "MOOT_EMBEDDING": "ollama/nomic-embed-text",
         "MOOT_CLERK": "ollama/llama3.2",
         "MOOT_METRICS_TOKEN": "a token for prometheus",
+        "MOOT_BUDGET": "2.50",
         "MOOT_HOSTS": "moot.example, moot.home",
     }
     assert load(None, environment) == Settings(
@@ -147,14 +151,23 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
         embedding="ollama/nomic-embed-text",
         clerk="ollama/llama3.2",
         metrics_token="a token for prometheus",
+        budget=2.5,
         hosts=("moot.example", "moot.home"),
     )
 
 
 def test_rates_are_so_many_a_minute(folders: Folders) -> None:
-    assert load(None, NOTHING).rates == Rates(calls_a_minute=600, starts_a_minute=60)
-    folders.here.write_text("[rates]\nstarts_a_minute = 5")
-    assert load(None, NOTHING).rates == Rates(calls_a_minute=600, starts_a_minute=5)
+    assert load(None, NOTHING).rates == Rates(
+        calls_a_minute=600,
+        starts_a_minute=60,
+        messages_a_minute=10,
+        messages_burst=3,
+        debates_a_minute=5,
+        debates_burst=1,
+        model_calls_a_minute=1000,
+    )
+    folders.here.write_text("[rates]\nmessages_a_minute = 5")
+    assert load(None, NOTHING).rates == Rates(messages_a_minute=5)
 
 
 def test_settings_that_are_not_text_are_refused(folders: Folders) -> None:

@@ -65,6 +65,26 @@ def test_a_password_is_changed(url: str, capsys: pytest.CaptureFixture[str]) -> 
     assert not can_log_in(url, "ada", PASSWORD)
 
 
+def test_a_budget_is_given_shown_and_taken_away(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    users.add("ada", None, url, typing(PASSWORD))
+    assert users.set_budget("ada", 5.0, url) == 0
+    users.show(url)
+    _, said, listed = capsys.readouterr().out.splitlines()
+    assert said == "ada may spend $5.00 a week."
+    assert listed.endswith("  $5.00 a week")
+    assert users.set_budget("ada", None, url) == 0
+    users.show(url)
+    said, listed = capsys.readouterr().out.splitlines()
+    assert said == "ada has no budget of its own any more."
+    assert "$" not in listed
+
+
+@pytest.mark.parametrize("budget", [-1.0, float("nan"), float("inf"), 1e9])
+def test_a_budget_is_so_many_dollars(url: str, budget: float) -> None:
+    with pytest.raises(UsageError, match="from 0 to 1,000,000"):
+        users.set_budget("ada", budget, url)
+
+
 def test_what_cannot_be_done_is_said(url: str) -> None:
     users.add("ada", None, url, typing(PASSWORD))
     with pytest.raises(Conflict, match="already"):
@@ -75,6 +95,8 @@ def test_what_cannot_be_done_is_said(url: str) -> None:
         users.remove("bob", url)
     with pytest.raises(NotFound, match="no account"):
         users.set_password("bob", url, typing(PASSWORD))
+    with pytest.raises(NotFound, match="no account"):
+        users.set_budget("bob", 5.0, url)
 
 
 def test_nothing_is_opened_for_a_name_or_password_that_will_not_do(url: str, tmp_path: Path) -> None:

@@ -13,16 +13,19 @@ from moot.engine.attaching import Attaching
 from moot.engine.hall import TITLE, Hall, Opening, Saying, Started
 from moot.engine.planning import Planning
 from moot.engine.titles import Titles
+from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, Message
-from moot.model.errors import Conflict, Leaving, NotFound, UsageError
+from moot.model.errors import Conflict, Leaving, NotFound, OverBudget, UsageError
 from moot.model.ids import new_id
 from moot.model.participants import seat
 from moot.model.plans import Plan
 from moot.providers.catalogue import ProviderConfig
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Registry, Resolved
-from moot.providers.scripts import Script
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import Script, Scripts
+from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions import Discussions, add_message, hold
 from moot.store.files import Files
@@ -54,6 +57,7 @@ class Room:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.budget: float | None = None
         self.begun: list[str] = []
         self.discussions = Discussions(database)
         self.runs = Runs(database)
@@ -66,7 +70,8 @@ class Room:
     def hall_with(self, planning: Planning, start: Callable[[str], None]) -> Hall:
         registry = Registry({"blind": BLIND}, {})
         attaching = Attaching(self.files, registry)
-        return Hall(self.database, planning, WORKER, start, attaching, self.titles)
+        treasury = Treasury(self.database, Budgets(self.database, self.budget), priced)
+        return Hall(self.database, planning, WORKER, start, attaching, self.titles, treasury)
 
     async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
         return [Resolved(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
@@ -548,3 +553,75 @@ async def test_a_request_that_comes_twice_has_its_title_found_once(room: Room) -
     for _ in range(2):
         assert await titled(room, key="once", clerk="scripted/clerk") == "Tables and chairs"
     assert len(room.provider.asked) == 1
+
+
+PRICED = ScriptedProvider(Scripts({"dear": Script(price=1000)}))  # about 0.6 dollars an answer
+DEAR = replace(OPENING, participants=seat(("scripted/dear",)))
+
+
+async def priced(_: str, model: str) -> Sequence[Resolved]:
+    return [Resolved(model, PRICED, model.removeprefix("scripted/"), KeyRing(()))]
+
+
+def thrifty(room: Room, budget: float | None) -> Hall:
+    """A hall in which everybody has a budget."""
+    room.budget = budget
+    return room.hall_with(room.planning, room.begun.append)
+
+
+async def reservations(room: Room) -> list[tuple[str | None, float | None]]:
+    async with room.database.read() as connection:
+        rows = await connection.execute(select(run.c.account, run.c.reserved).order_by(run.c.id))
+        return [(row.account, row.reserved) for row in rows]
+
+
+async def test_what_a_run_will_cost_is_reserved_with_it(room: Room) -> None:
+    hall = thrifty(room, 5.0)
+    started = await hall.open(CALLER, DEAR)
+    await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And square ones?"))
+    (payer, first), (_, second) = await reservations(room)
+    assert payer == ANNA
+    assert first is not None
+    assert second is not None
+    assert 0.6 < first < second, "the second reads more"
+
+
+async def test_what_is_over_the_budget_is_refused_and_leaves_nothing(room: Room) -> None:
+    hall = thrifty(room, 1.0)
+    await hall.open(CALLER, DEAR)
+    with pytest.raises(OverBudget, match="re-up"):
+        await hall.open(CALLER, DEAR)
+    assert len(room.begun) == len(await reservations(room)) == 1
+    assert len((await room.discussions.page(ANNA)).discussions) == 1
+    await room.finish()
+    await hall.open(CALLER, DEAR)
+
+
+async def test_a_message_over_the_budget_interrupts_nobody(room: Room) -> None:
+    hall = thrifty(room, 1.0)
+    started = await hall.open(CALLER, DEAR)
+    with pytest.raises(OverBudget):
+        await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And?"))
+    with pytest.raises(Conflict, match="still speaking"):
+        await hall.go_on(CALLER, started.discussion.id, 1)
+    assert (await room.wishes(started)).stop is None
+
+
+async def test_a_request_that_was_done_is_answered_again_whatever_is_left(room: Room) -> None:
+    hall = thrifty(room, 1.0)
+    started = await hall.open(CALLER, DEAR, "once")
+    assert (await hall.open(CALLER, DEAR, "once")).run.id == started.run.id
+
+
+async def test_a_run_reserves_no_more_than_its_cap(room: Room) -> None:
+    hall = thrifty(room, 1.0)
+    started = await hall.open(CALLER, replace(DEAR, cap=0.25))
+    await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And?", cap=0.125))
+    assert [reserved for _, reserved in await reservations(room)] == [0.25, 0.125]
+    assert (await room.plan(started)).cap == 0.25
+
+
+async def test_without_a_budget_nothing_is_reserved(room: Room) -> None:
+    await thrifty(room, None).open(CALLER, DEAR)
+    ((_, reserved),) = await reservations(room)
+    assert reserved is None

@@ -9,8 +9,9 @@ import pytest
 
 from moot.engine.knowledge import Knowledge
 from moot.engine.speaker import PATIENCE, TRIES, Speaker
+from moot.model.accounts import Caller
 from moot.model.chunks import Text
-from moot.model.errors import Conflict, MissingKey, NotFound, ProviderError
+from moot.model.errors import Conflict, MissingKey, NotFound, OverBudget, ProviderError
 from moot.model.projects import Project, ProjectDraft
 from moot.model.requests import ModelRequest
 from moot.providers.keys import KeyRing
@@ -18,6 +19,8 @@ from moot.providers.provider import ChunkStream
 from moot.providers.registry import Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.store.bills import Bills
+from moot.store.budgets import Budgets
 from moot.store.consolidations import LEFT_AFTER
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -27,6 +30,8 @@ from moot.streams.turn import Limits
 from tests.databases import KINDS
 from tests.store.people import ANNA, BERT, discuss, settled
 
+CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
+STRANGER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
 PAIN = {
     "title": "Tables wobble",
     "detail": "On old floors.",
@@ -66,9 +71,10 @@ class Listening(ScriptedProvider):
         self.scripts = Scripts(BUILT_IN)
         super().__init__(self.scripts)
 
-    def says(self, name: str, value: object) -> str:
+    def says(self, name: str, value: object, price: float = 0.0) -> str:
         """Let a model of this name answer with a value as JSON."""
-        self.scripts.named[name] = Script(answer=msgspec.json.encode(value).decode(), chunk=1000)
+        answer = msgspec.json.encode(value).decode()
+        self.scripts.named[name] = Script(answer=answer, chunk=1000, price=price)
         return f"scripted/{name}"
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
@@ -100,7 +106,7 @@ def knowledge(database: Database, models: Listening) -> Knowledge:
             raise MissingKey("No key for scripted.")
         return [Resolved(model, models, model.removeprefix("scripted/"), KeyRing(()))]
 
-    return Knowledge(database, chains, Speaker(backoff=0.001))
+    return Knowledge(database, chains, Speaker(backoff=0.001), budgets=Budgets(database, 1.0))
 
 
 @pytest.fixture
@@ -118,7 +124,7 @@ async def test_an_export_keeps_what_the_model_found(
     reader = models.says("reader", EXPORT)
     about = await discuss(database, ANNA, "It wobbles.", "Use a wedge.", project=moot.id, model=reader)
     first, second = await ids(database, about.id)
-    exported = await knowledge.export(ANNA, about.id)
+    exported = await knowledge.export(CALLER, about.id)
     pain, cure = exported.insights
     assert (exported.summary, exported.usefulness, exported.model) == (EXPORT["summary"], 0.7, reader)
     assert (exported.cost, exported.usage.output > 0) == (0.0, True)
@@ -134,7 +140,7 @@ async def test_the_model_reads_what_was_said_under_labels(
     database: Database, knowledge: Knowledge, models: Listening
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", "Use a wedge.", model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, about.id)
+    await knowledge.export(CALLER, about.id)
     assert models.material() == "[m1] The person:\nIt wobbles.\n\n[m2] Alpha:\nUse a wedge."
     assert models.asked[0].system.startswith("You keep the record of a discussion")
     assert models.asked[0].json_schema is not None
@@ -142,9 +148,9 @@ async def test_the_model_reads_what_was_said_under_labels(
 
 async def test_exporting_again_replaces(database: Database, knowledge: Knowledge, models: Listening) -> None:
     about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, about.id)
+    await knowledge.export(CALLER, about.id)
     models.says("reader", {"summary": "Nothing new.", "usefulness": 0, "insights": []})
-    await knowledge.export(ANNA, about.id)
+    await knowledge.export(CALLER, about.id)
     assert await Insights(database).of_discussion(ANNA, about.id) == ()
 
 
@@ -154,7 +160,7 @@ async def test_a_pair_that_does_not_exist_is_none(
 ) -> None:
     reader = models.says("reader", {**EXPORT, "insights": [PAIN, {**CURE, "paired": paired}]})
     about = await discuss(database, ANNA, "It wobbles.", model=reader)
-    _, cure = (await knowledge.export(ANNA, about.id)).insights
+    _, cure = (await knowledge.export(CALLER, about.id)).insights
     assert cure.paired is None
 
 
@@ -163,32 +169,32 @@ async def test_the_model_is_the_one_named_else_the_discussions_own(
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
     other = models.says("other", EXPORT)
-    assert (await knowledge.export(ANNA, about.id, other)).model == other
-    assert (await knowledge.export(ANNA, about.id)).model == "scripted/reader"
+    assert (await knowledge.export(CALLER, about.id, other)).model == other
+    assert (await knowledge.export(CALLER, about.id)).model == "scripted/reader"
     await Discussions(database).change(ANNA, about.id, {"model": other})
-    assert (await knowledge.export(ANNA, about.id)).model == other
+    assert (await knowledge.export(CALLER, about.id)).model == other
 
 
 async def test_a_model_that_cannot_answer_leaves_everything_as_it_was(
     database: Database, knowledge: Knowledge, models: Listening
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", model=models.says("reader", EXPORT))
-    before = await knowledge.export(ANNA, about.id)
+    before = await knowledge.export(CALLER, about.id)
     for model in ("scripted/unauthorized", models.says("babbler", {"summary": 7})):
         with pytest.raises(ProviderError):
-            await knowledge.export(ANNA, about.id, model)
+            await knowledge.export(CALLER, about.id, model)
     assert await Insights(database).of_discussion(ANNA, about.id) == before.insights
 
 
 async def test_what_cannot_be_exported(database: Database, knowledge: Knowledge, models: Listening) -> None:
     silent = await discuss(database, ANNA)
     with pytest.raises(Conflict, match="nothing to export"):
-        await knowledge.export(ANNA, silent.id)
+        await knowledge.export(CALLER, silent.id)
     foreign = await discuss(database, BERT, "Mine.")
     with pytest.raises(NotFound):
-        await knowledge.export(ANNA, foreign.id)
+        await knowledge.export(CALLER, foreign.id)
     with pytest.raises(MissingKey):
-        await knowledge.export(BERT, foreign.id)
+        await knowledge.export(STRANGER, foreign.id)
     assert models.asked == []
 
 
@@ -196,7 +202,7 @@ async def test_a_long_discussion_is_cut_to_what_fits(
     database: Database, knowledge: Knowledge, models: Listening
 ) -> None:
     about = await discuss(database, ANNA, *["word " * 20_000] * 5, model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, about.id)
+    await knowledge.export(CALLER, about.id)
     assert 100_000 < len(models.material()) < 201_000
     assert models.material().startswith("This discussion is long.")
 
@@ -205,9 +211,9 @@ async def test_a_consolidation_finds_patterns_over_a_project(
     database: Database, knowledge: Knowledge, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, about.id)
+    await knowledge.export(CALLER, about.id)
     finder = models.says("finder", {"patterns": [PATTERN, {**PATTERN, "kind": "tool", "frequency": 9}]})
-    done = (await knowledge.consolidate(ANNA, moot.id, finder)).consolidation
+    done = (await knowledge.consolidate(CALLER, moot.id, finder)).consolidation
     assert (done.status, done.model) == ("completed", finder)
     assert [(one.kind, one.frequency, one.severity) for one in done.patterns] == [
         ("tool", 9, None),
@@ -224,22 +230,22 @@ async def test_a_consolidation_asks_the_model_of_the_newest_discussion(
     database: Database, knowledge: Knowledge, models: Listening, moot: Project
 ) -> None:
     old = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, old.id)
+    await knowledge.export(CALLER, old.id)
     newest = models.says("finder", {"patterns": []})
     await discuss(database, ANNA, "Hello", project=moot.id, model=newest)
-    assert (await knowledge.consolidate(ANNA, moot.id)).consolidation.model == newest
+    assert (await knowledge.consolidate(CALLER, moot.id)).consolidation.model == newest
 
 
 async def test_a_consolidation_that_fails_says_so_and_the_last_good_one_counts(
     database: Database, knowledge: Knowledge, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, about.id)
+    await knowledge.export(CALLER, about.id)
     good = (
-        await knowledge.consolidate(ANNA, moot.id, models.says("finder", {"patterns": [PATTERN]}))
+        await knowledge.consolidate(CALLER, moot.id, models.says("finder", {"patterns": [PATTERN]}))
     ).consolidation
     with pytest.raises(ProviderError, match="Key rejected"):
-        await knowledge.consolidate(ANNA, moot.id, "scripted/unauthorized")
+        await knowledge.consolidate(CALLER, moot.id, "scripted/unauthorized")
     found = await knowledge.patterns(ANNA, moot.id)
     assert found.completed == good
     assert found.newest is not None
@@ -251,8 +257,8 @@ async def test_a_consolidation_runs_until_it_is_through(
     database: Database, knowledge: Knowledge, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, about.id)
-    running = asyncio.create_task(knowledge.consolidate(ANNA, moot.id, "scripted/silence"))
+    await knowledge.export(CALLER, about.id)
+    running = asyncio.create_task(knowledge.consolidate(CALLER, moot.id, "scripted/silence"))
     async with asyncio.timeout(10):
         while (newest := (await knowledge.patterns(ANNA, moot.id)).newest) is None:
             await asyncio.sleep(0.01)
@@ -276,14 +282,14 @@ async def test_a_mistake_of_ours_ends_a_consolidation_with_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, about.id)
+    await knowledge.export(CALLER, about.id)
 
     def broken(_: str) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(models, "profile", broken)
     with pytest.raises(ZeroDivisionError):
-        await knowledge.consolidate(ANNA, moot.id)
+        await knowledge.consolidate(CALLER, moot.id)
     newest = (await knowledge.patterns(ANNA, moot.id)).newest
     assert newest is not None
     assert newest.status == "failed"
@@ -294,8 +300,8 @@ async def test_a_project_that_went_meanwhile_hides_no_reason(
     database: Database, knowledge: Knowledge, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    await knowledge.export(ANNA, about.id)
-    running = asyncio.create_task(knowledge.consolidate(ANNA, moot.id, "scripted/silence"))
+    await knowledge.export(CALLER, about.id)
+    running = asyncio.create_task(knowledge.consolidate(CALLER, moot.id, "scripted/silence"))
     async with asyncio.timeout(10):
         while (await knowledge.patterns(ANNA, moot.id)).newest is None:
             await asyncio.sleep(0.01)
@@ -316,9 +322,9 @@ async def test_what_cannot_be_consolidated(
 ) -> None:
     await discuss(database, ANNA, "Hello", project=moot.id)
     with pytest.raises(Conflict, match="export one of its discussions"):
-        await knowledge.consolidate(ANNA, moot.id)
+        await knowledge.consolidate(CALLER, moot.id)
     for forbidden in (
-        knowledge.consolidate(BERT, moot.id, "scripted/echo"),
+        knowledge.consolidate(STRANGER, moot.id, "scripted/echo"),
         knowledge.patterns(BERT, moot.id),
         knowledge.search(BERT, moot.id, "table", 10),
     ):
@@ -331,5 +337,42 @@ async def test_insights_are_found_by_their_words(
     database: Database, knowledge: Knowledge, models: Listening, moot: Project
 ) -> None:
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
-    exported = await knowledge.export(ANNA, about.id)
+    exported = await knowledge.export(CALLER, about.id)
     assert await knowledge.search(ANNA, moot.id, "wedge", 10) == exported.insights[1:]
+
+
+async def spent(database: Database) -> dict[str | None, float]:
+    """What Anna has paid, by what it was for."""
+    rows = (await Bills(database).bill(ANNA, 0, 2**40, "purpose")).rows
+    return {row.key: row.cost for row in rows}
+
+
+async def test_calls_are_charged_to_the_caller_whatever_came_of_them(
+    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+) -> None:
+    reader = models.says("reader", EXPORT, price=1)
+    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=reader)
+    exported = await knowledge.export(CALLER, about.id)
+    assert exported.cost
+    assert await spent(database) == {"export": exported.cost}
+    with pytest.raises(ProviderError, match="was asked twice"):
+        await knowledge.export(CALLER, about.id, models.says("babbler", {"summary": 7}, price=1))
+    assert (await spent(database))["export"] > exported.cost
+    done = await knowledge.consolidate(CALLER, moot.id, models.says("finder", {"patterns": []}, price=1))
+    assert (await spent(database))["consolidation"] == done.cost
+    (in_discussion, nowhere) = (await Bills(database).bill(ANNA, 0, 2**40, "discussion")).rows
+    assert (in_discussion.key, nowhere.key) == (about.id, None)
+
+
+async def test_when_the_budget_is_spent_nothing_is_asked(
+    database: Database, knowledge: Knowledge, models: Listening, moot: Project
+) -> None:
+    dear = models.says("dear", EXPORT, price=1_000_000)
+    about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=dear)
+    await knowledge.export(CALLER, about.id)
+    asked = len(models.asked)
+    for refused in (knowledge.export(CALLER, about.id), knowledge.consolidate(CALLER, moot.id)):
+        with pytest.raises(OverBudget, match="is spent"):
+            await refused
+    assert len(models.asked) == asked
+    assert (await knowledge.patterns(ANNA, moot.id)).newest is None

@@ -321,3 +321,57 @@ async def test_a_fallback_that_cannot_read_a_file_is_told_that_there_is_one() ->
     assert all(call.messages == asked.messages for call in sees.asked)
     assert turn.message.text.startswith("(cat.png, an image, came with this message")
     assert turn.message.text.endswith("What is it?")
+
+
+class Door:
+    """Lets calls through as it is told: None is at once, a number is the seconds to wait."""
+
+    def __init__(self, *answers: float | None) -> None:
+        self.answers = list(answers)
+
+    async def __call__(self) -> float | None:
+        return self.answers.pop(0)
+
+
+def at_a_door(*answers: float | None) -> tuple[Speaker, Door]:
+    door = Door(*answers)
+    return Speaker(backoff=0.001, patience=1.0, admit=door), door
+
+
+async def test_every_attempt_is_counted() -> None:
+    speaker, door = at_a_door(None, None)
+    assert told(await spoken(chain("flaky"), speaker=speaker))[-1] == "completed by scripted/flaky"
+    assert door.answers == []
+
+
+async def test_a_call_waits_for_its_turn_and_says_so_once() -> None:
+    speaker, _ = at_a_door(0.01, 0.01, None)
+    events = await spoken(chain("echo"), speaker=speaker)
+    assert told(events) == ["waiting", "1: scripted/echo", "completed by scripted/echo"]
+
+
+async def test_a_call_that_would_wait_too_long_fails_in_words_and_nobody_else_is_asked() -> None:
+    speaker, _ = at_a_door(0.01, 2.0)
+    models = chain("echo", "steady")
+    models[0] = Resolved("scripted/echo", models[0].provider, "echo", KeyRing((Key("A_KEY", "x"),)))
+    events = await spoken(models, speaker=speaker)
+    assert told(events) == ["waiting", "failed by scripted/echo"]
+    trouble = end(events).fault
+    assert trouble is not None
+    assert (trouble.kind, end(events).usage, end(events).cost) == ("rate_limit", Usage(), 0.0)
+    assert "Moot itself" in trouble.message
+    assert "model_calls_a_minute" in trouble.message
+    key = models[0].keys.next(set())
+    assert (key and key.source) == "A_KEY", "the key is not to blame"
+
+
+async def test_whoever_waits_for_its_turn_can_be_stopped() -> None:
+    speaker, _ = at_a_door(0.9)
+    stop = Stop()
+
+    async def emit(events: list[Event]) -> None:
+        if any(isinstance(event, Notice) for event in events):
+            stop.request()
+
+    ended = await speaker.speak(Seat("alpha"), chain("echo"), REQUEST, stop, emit)
+    assert (ended.status, ended.fault) == ("stopped", None)

@@ -1,8 +1,9 @@
 import pytest
 
+from moot.model.chunks import Usage
 from moot.providers.catalogue import Api
 from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import BUILT_IN, FAULTS, Scripts
+from moot.providers.scripts import BUILT_IN, FAULTS, Script, Scripts
 from moot.streams.turn import Limits
 from tests.taking import LabServer, take
 
@@ -39,3 +40,9 @@ async def test_it_is_deterministic() -> None:
     first = await take(ScriptedProvider(Scripts(BUILT_IN)), "thinker")
     second = await take(ScriptedProvider(Scripts(BUILT_IN)), "thinker")
     assert first.events == second.events
+
+
+def test_a_script_costs_what_it_says_and_the_built_in_ones_nothing() -> None:
+    provider = ScriptedProvider(Scripts({**BUILT_IN, "dear": Script(price=2.5)}))
+    assert provider.cost("dear", Usage(300_000, 100_000)) == 1.0
+    assert {provider.cost(name, Usage(10**6, 10**6)) for name in BUILT_IN} == {0.0}

@@ -63,6 +63,7 @@ def test_files(tmp_path: Path, name: str, text: str) -> None:
         ("[a]\nanswr = 'x'", "answr"),
         ("[a]\nfault = 'nope'", "nope"),
         ("[a]\nchunk = 0", "chunk"),
+        ("[a]\nprice = -1", "price"),
         ("not toml", "not right"),
     ],
 )

@@ -61,6 +61,8 @@ async def built(
     local: bool = False,
     calls_a_minute: int = 600,
     starts_a_minute: int = 60,
+    messages: tuple[int, int] = (60, 60),
+    debates: tuple[int, int] = (60, 60),
     logins_a_minute: int = 10,
     metrics_token: str | None = None,
     environment: Mapping[str, str] | None = None,
@@ -73,6 +75,10 @@ async def built(
             Rates(database),
             calls_a_minute=calls_a_minute,
             starts_a_minute=starts_a_minute,
+            messages_a_minute=messages[0],
+            messages_burst=messages[1],
+            debates_a_minute=debates[0],
+            debates_burst=debates[1],
             logins_a_minute=logins_a_minute,
         )
         caller = await inside.accounts.ensure_local() if local else None

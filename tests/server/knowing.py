@@ -25,7 +25,7 @@ class Api:
     def __init__(self, house: House, client: AsyncClient, scripts: Scripts, tokens: dict[str, str]) -> None:
         self.house = house
         self._client = client
-        self._scripts = scripts
+        self.scripts = scripts
         self._tokens = tokens
 
     async def call(
@@ -41,7 +41,7 @@ class Api:
 
     def model(self, name: str, answer: object) -> str:
         """Let a scripted model answer with a value as JSON."""
-        self._scripts.named[name] = Script(answer=msgspec.json.encode(answer).decode(), chunk=1000)
+        self.scripts.named[name] = Script(answer=msgspec.json.encode(answer).decode(), chunk=1000)
         return f"scripted/{name}"
 
 

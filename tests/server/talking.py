@@ -9,7 +9,7 @@ import msgspec
 from httpx import ASGITransport, AsyncClient, Response
 
 from moot.cli.house import House
-from moot.cli.settings import Settings
+from moot.cli.settings import Rates, Settings
 from moot.model.discussions import Message
 from moot.model.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
 from moot.model.ids import new_id
@@ -20,6 +20,7 @@ from moot.store.roll import Roll
 from moot.store.sealer import Sealer
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
+UNHURRIED = Settings(rates=Rates(messages_a_minute=1_000_000, debates_a_minute=1_000_000))
 NEW = {"message": "What is a moot?", "participants": ["scripted/echo", "scripted/steady"]}
 
 
@@ -81,7 +82,7 @@ def _numbered(events: Sequence[Event], run: str, first: int) -> list[str]:
 
 async def idle(database: Database, registry: Registry, settings: Settings | None = None) -> House:
     """Build all parts of a server, none of which does anything by itself."""
-    house = House(settings or Settings(), database, registry, Sealer(SECRET))
+    house = House(settings or UNHURRIED, database, registry, Sealer(SECRET))
     house.hall._start = lambda _: None
     if database.is_postgres:
         await Roll(database).join(house.worker)

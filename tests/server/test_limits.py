@@ -4,46 +4,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from moot.model.accounts import Caller
 from moot.model.errors import Busy
-from moot.server import limits
-from moot.server.limits import RateLimits, Recent, address
+from moot.server.limits import RateLimits, address
 from moot.store.database import Database
 from moot.store.rates import Rates
-from moot.store.schema import rate
+from moot.store.schema import discussion, rate
 from tests.databases import migrated
 from tests.server.house import PASSWORD, built
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_in_memory_the_count_is_the_same_as_in_the_database() -> None:
-    clock = Clock()
-    recent = Recent(clock)
-    assert [recent.take("ada", 3) is None for _ in range(5)] == [True, True, True, False, False]
-    assert recent.take("ada", 3) == pytest.approx(20, abs=0.01)
-    clock.now += 20
-    assert [recent.take("ada", 3) is None for _ in range(2)] == [True, False]
-    assert recent.take("bob", 3) is None
-    clock.now += 3600
-    assert [recent.take("ada", 3) is None for _ in range(4)] == [True, True, True, False]
-
-
-def test_memory_is_bounded_and_keeps_who_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "REMEMBERED", 3)
-    recent = Recent(Clock())
-    assert recent.take("ada", 1) is None
-    for n in range(50):
-        recent.take(f"visitor {n}", 1)
-        assert recent.take("ada", 1) is not None
-    assert len(recent._free_at) == 3
 
 
 async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Database) -> None:
@@ -72,8 +42,8 @@ async def test_whoever_is_refused_is_counted_by_address(tmp_path: Path, headers:
         assert (await house.client.get("/api/me", headers=ada)).status_code == 200, "others are not counted"
 
 
-async def test_calls_that_start_models_have_a_limit_of_their_own(database: Database) -> None:
-    async with built(database, starts_a_minute=5) as house:
+async def test_messages_have_a_limit_of_their_own(database: Database) -> None:
+    async with built(database, messages=(5, 5)) as house:
         ada, bob = await house.bearer("ada"), await house.bearer("bob")
         replies = await asyncio.gather(*(house.ask(ada) for _ in range(20)))
         assert sorted(reply.status_code for reply in replies) == [201] * 5 + [429] * 15
@@ -83,7 +53,7 @@ async def test_calls_that_start_models_have_a_limit_of_their_own(database: Datab
 
 
 async def test_another_token_of_the_same_account_does_not_help(database: Database) -> None:
-    async with built(database, starts_a_minute=2, calls_a_minute=3) as house:
+    async with built(database, messages=(2, 2), calls_a_minute=3) as house:
         ada = await house.bearer("ada")
         caller = Caller(account="ada", tenant="ada", name="ada", kind="local")
         secret, _ = await house.accounts.make_token(caller, "second")
@@ -91,6 +61,44 @@ async def test_another_token_of_the_same_account_does_not_help(database: Databas
         replies = [await house.ask(who) for who in (ada, second, second)]
         assert [reply.status_code for reply in replies] == [201, 201, 429]
         assert (await house.client.get("/api/me", headers=second)).status_code == 429
+
+
+async def test_a_few_messages_may_come_at_once_whatever_they_are(database: Database) -> None:
+    async with built(database, messages=(10, 3)) as house:
+        ada = await house.bearer("ada")
+        opened = await house.ask(ada)
+        path = f"/api/discussions/{opened.json()['discussion']['id']}"
+        spoken = await house.client.post(f"{path}/messages", json={"message": "And?"}, headers=ada)
+        gone_on = await house.client.post(f"{path}/continue", json={}, headers=ada)
+        assert [spoken.status_code, gone_on.status_code] == [202, 409], "somebody is still speaking"
+        refused = await house.ask(ada)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "6")
+        assert "too many messages" in refused.json()["detail"]
+
+
+async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> None:
+    async with built(database, debates=(5, 1)) as house:
+        ada = await house.bearer("ada")
+        id = (await house.ask(ada)).json()["discussion"]["id"]
+        async with database.write() as connection:
+            await connection.execute(update(discussion).where(discussion.c.id == id).values(mode="debate"))
+        limits: RateLimits = house.app.state["limits"]
+        await limits.debate("ada")
+        spoken = await house.client.post(
+            f"/api/discussions/{id}/messages", json={"message": "And?"}, headers=ada
+        )
+        assert (spoken.status_code, spoken.headers["retry-after"]) == (429, "12")
+        assert "too many debates" in spoken.json()["detail"]
+        assert (await house.ask(ada)).status_code == 201, "other messages are not counted as debates"
+
+
+async def test_work_that_providers_are_asked_for_has_a_limit_of_its_own(database: Database) -> None:
+    async with built(database, starts_a_minute=2) as house:
+        ada = await house.bearer("ada")
+        path = "/api/models?provider=scripted"
+        replies = [await house.client.get(path, headers=ada) for _ in range(3)]
+        assert [reply.status_code for reply in replies] == [200, 200, 429]
+        assert (await house.ask(ada)).status_code == 201
 
 
 async def test_passwords_cannot_be_tried_without_end(database: Database) -> None:

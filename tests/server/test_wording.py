@@ -1,3 +1,4 @@
+from datetime import date
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -56,6 +57,12 @@ def refused(body: Any) -> str:
 )
 def test_what_does_not_fit_is_said_in_words(body: Any, words: str) -> None:
     assert refused(body) == words
+
+
+def test_a_day_is_asked_for_as_it_is_written() -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.convert("yesterday", date)
+    assert worded(str(caught.value), date) == "Write a day as 2026-11-15."
 
 
 def test_other_words_are_left_as_they_are() -> None:

@@ -191,6 +191,22 @@ def user_remove(name: Name, config: Config = None) -> None:
     _exit(users.remove(name, _database(config)))
 
 
+@user.command("budget")
+def user_budget(
+    name: Name,
+    dollars: Annotated[float | None, typer.Argument(help="US dollars a week.", metavar="DOLLARS")] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take the account's own budget away.")] = False,
+    config: Config = None,
+) -> None:
+    """Say what an account may spend in a week; without a budget of its own, it has that of the settings."""
+    from moot.cli import users
+    from moot.model.errors import UsageError
+
+    if (dollars is None) != none:
+        raise UsageError("Say how many dollars a week, such as 5.00, or --none.")
+    _exit(users.set_budget(name, dollars, _database(config)))
+
+
 def _database(config: Path | None) -> str:
     from moot.cli import settings
 

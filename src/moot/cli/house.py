@@ -13,6 +13,7 @@ from uuid import uuid4
 from moot.cli.settings import Settings, data_folder
 from moot.context.library import shipped
 from moot.engine import traces
+from moot.engine.admission import Admission
 from moot.engine.attaching import Attaching
 from moot.engine.casting import Casting
 from moot.engine.changes import Changes
@@ -23,21 +24,26 @@ from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
 from moot.engine.planning import Planning
 from moot.engine.reports import Reports
+from moot.engine.retrying import Retrying
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
 from moot.engine.titles import Titles
+from moot.engine.treasury import Treasury
 from moot.engine.workers import Workers
 from moot.model.discussions import Message
 from moot.model.errors import BadSettings
 from moot.providers.embeddings import embedder
 from moot.providers.registry import Registry
 from moot.server.app import create_app
+from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
 from moot.server.origin import OwnSite
 from moot.server.revocations import Revocations
 from moot.server.sse import Readers
 from moot.server.uploads import Uploads
 from moot.store.accounts import Accounts
+from moot.store.bills import Bills
+from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -82,45 +88,64 @@ class House:
         self.projects = Projects(database)
         self.provider_keys = ProviderKeys(database, sealer)
         casting = Casting(registry, self.provider_keys, settings.fallback)
-        speaker = Speaker(settings.limits)
+        rates, counted = settings.rates, Rates(database)
+        admission = Admission(database, counted, rates.model_calls_a_minute)
+        speaker = Speaker(settings.limits, admit=admission.wait)
         self.durable = DurableRuns(
             database, self.worker, self.journal, speaker, casting.models, self._count_personas
         )
         self.reports = Reports(database)
-        self.retries = Retries(database, self.worker)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.insights = Insights(database)
-        self.knowledge = Knowledge(database, casting.models, speaker, self.embedder)
-        planning = Planning(self.personas, self.projects)
         self.files = Files(database)
         self.uploads = Uploads(self.files)
         self.attaching = Attaching(self.files, registry)
-        rates = Rates(database)
-        self.titles = Titles(database, casting.models, speaker, rates, settings.clerk)
-        self.hall = Hall(database, planning, self.worker, self.durable.start, self.attaching, self.titles)
+        self.titles = Titles(database, casting.models, speaker, counted, settings.clerk)
+        self.budgets = Budgets(database, settings.budget)
+        self.knowledge = Knowledge(database, casting.models, speaker, self.embedder, self.budgets)
+        self.planning = Planning(self.personas, self.projects)
+        self.bills = Bills(database)
+        self.treasury = Treasury(database, self.budgets, casting.models)
+        self.hall = Hall(
+            database,
+            self.planning,
+            self.worker,
+            self.durable.start,
+            self.attaching,
+            self.titles,
+            self.treasury,
+        )
+        retries = Retries(database, self.worker)
+        self.retrying = Retrying(self.hall, self.runs, retries, self.treasury, self.durable.start)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
         self.workers = Workers(
             self.roll, self.worker, settings.lease, self.durable.take_over, self._taken_over
         )
         self.seating = Seating(registry, self.personas)
+        self.drafts = Drafts(self.seating, self.personas, self.projects)
         for name, others in settings.fallback.items():
             for model in (name, *others):
                 self.seating.check(model, f"fallback of {name} in the settings")
         if settings.clerk is not None:
             self.seating.check(settings.clerk, "clerk in the settings")
         self.limits = RateLimits(
-            rates,
-            calls_a_minute=settings.rates.calls_a_minute,
-            starts_a_minute=settings.rates.starts_a_minute,
+            counted,
+            calls_a_minute=rates.calls_a_minute,
+            starts_a_minute=rates.starts_a_minute,
+            messages_a_minute=rates.messages_a_minute,
+            messages_burst=rates.messages_burst,
+            debates_a_minute=rates.debates_a_minute,
+            debates_burst=rates.debates_burst,
         )
         self.registry = registry
 
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
-            "accounts attaching changes database discussions durable embedder events feeds files hall insights knowledge"
-            " limits personas projects provider_keys readers registry reports retries revocations runs seating uploads"
+            "accounts attaching changes database discussions drafts embedder events feeds files hall insights knowledge"
+            " limits personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
+            " bills budgets planning treasury"
         )
         return {name: getattr(self, name) for name in names.split()}
 

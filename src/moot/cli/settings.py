@@ -22,6 +22,7 @@ VARIABLES = {  # as MOOT_…, and what they must be
     "embedding": "a model",
     "clerk": "a model",
     "metrics_token": "at least 16 characters long",
+    "budget": "a number of US dollars, 0 or more",
 }
 PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
 
@@ -30,10 +31,19 @@ Rate = Annotated[int, Meta(ge=1)]
 
 
 class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How often one may call the server, and how many of these calls may start models."""
+    """How often an account may do something; a burst is how much of it may come at once.
+
+    `starts` are calls that ask providers while one waits: lists of models, exports, consolidations, and searches by
+    meaning. `model_calls` are all calls of models, whoever they are for.
+    """
 
     calls_a_minute: Rate = 600
     starts_a_minute: Rate = 60
+    messages_a_minute: Rate = 10
+    messages_burst: Rate = 3
+    debates_a_minute: Rate = 5
+    debates_burst: Rate = 1
+    model_calls_a_minute: Rate = 1000
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -42,7 +52,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     `limits` are those of one answer: seconds without content, seconds in all, characters. The rest is for
     `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
     `embedding` is a model that makes vectors of what is searched, `clerk` a cheap one that finds titles and keeps
-    minutes where a discussion names none, `metrics_token` lets Prometheus in.
+    minutes where a discussion names none, `metrics_token` lets Prometheus in, `budget` is what an account that has none of its own may spend in a week, in US dollars.
     """
 
     model: str | None = None
@@ -57,6 +67,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     clerk: str | None = None
     rates: Rates = Rates()
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None
+    budget: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None
 
     @property
     def database(self) -> str:

@@ -10,11 +10,14 @@ from moot.cli import loop
 from moot.model.accounts import check_name, check_password
 from moot.model.errors import UsageError
 from moot.store.accounts import Accounts
+from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.migration import migrate
 
+MOST_DOLLARS = 1_000_000
+
 PasswordSource = Callable[[], str]
-Action = Callable[[Accounts], Awaitable[list[str]]]
+Action = Callable[[Database], Awaitable[list[str]]]
 
 
 def typed_password() -> str:
@@ -35,24 +38,41 @@ def add(
     check_name(name)
     password = _checked(password_source)
 
-    async def action(accounts: Accounts) -> list[str]:
-        new = await accounts.add(name, password, tenant)
+    async def action(database: Database) -> list[str]:
+        new = await Accounts(database).add(name, password, tenant)
         return [f"Added {new.name} to the tenant {new.tenant}."]
 
     return _done(database_url, action)
 
 
 def show(database_url: str) -> int:
-    async def action(accounts: Accounts) -> list[str]:
-        known = [(one, datetime.fromtimestamp(one.created_at, UTC)) for one in await accounts.all()]
-        return [f"{one.name}  {one.tenant}  since {since.date()}" for one, since in known]
+    async def action(database: Database) -> list[str]:
+        known = [(one, datetime.fromtimestamp(one.created_at, UTC)) for one in await Accounts(database).all()]
+        own = await Budgets(database).own()
+        budgets = {id: f"  ${budget:.2f} a week" for id, budget in own.items()}
+        return [
+            f"{one.name}  {one.tenant}  since {since.date()}{budgets.get(one.id, '')}" for one, since in known
+        ]
+
+    return _done(database_url, action)
+
+
+def set_budget(name: str, budget: float | None, database_url: str) -> int:
+    if budget is not None and not 0 <= budget <= MOST_DOLLARS:
+        raise UsageError(f"A budget is a number of US dollars from 0 to {MOST_DOLLARS:,}.")
+
+    async def action(database: Database) -> list[str]:
+        await Budgets(database).set(name, budget)
+        if budget is None:
+            return [f"{name} has no budget of its own any more."]
+        return [f"{name} may spend ${budget:.2f} a week."]
 
     return _done(database_url, action)
 
 
 def remove(name: str, database_url: str) -> int:
-    async def action(accounts: Accounts) -> list[str]:
-        gone = await accounts.remove(name)
+    async def action(database: Database) -> list[str]:
+        gone = await Accounts(database).remove(name)
         return [f"Removed {gone.name}; what the tenant {gone.tenant} has is kept."]
 
     return _done(database_url, action)
@@ -61,20 +81,20 @@ def remove(name: str, database_url: str) -> int:
 def set_password(name: str, database_url: str, password_source: PasswordSource = typed_password) -> int:
     password = _checked(password_source)
 
-    async def action(accounts: Accounts) -> list[str]:
-        await accounts.set_password(name, password)
+    async def action(database: Database) -> list[str]:
+        await Accounts(database).set_password(name, password)
         return [f"Changed the password of {name}; sessions and tokens made before are over."]
 
     return _done(database_url, action)
 
 
 def _done(database_url: str, action: Action) -> int:
-    """Let something be done with the accounts of a database, and say what was done."""
+    """Let something be done with a database, and say what was done."""
 
     async def do() -> list[str]:
         async with Database(database_url) as database:
             await migrate(database)
-            return await action(Accounts(database))
+            return await action(database)
 
     sys.stdout.write("".join(f"{safe(line)}\n" for line in loop.run(do())))
     return 0

@@ -12,7 +12,7 @@ from moot.engine.journal import Journal
 from moot.engine.patience import patiently
 from moot.engine.speaker import Speaker
 from moot.engine.table import Body
-from moot.model.discussions import Message, Run
+from moot.model.discussions import Message
 from moot.model.errors import StoreUnavailable
 from moot.model.events import TurnStatus
 from moot.store.database import Database
@@ -103,11 +103,6 @@ class DurableRuns:
     def start(self, run: str, revision: int = 0) -> None:
         """Execute a run, unless somebody does already; it is in the database, so nobody needs to wait."""
         self._own(self._start(run, revision))
-
-    def take_up_again(self, run: Run) -> None:
-        """Let a run go on of which something is to be tried again; where it is going on, it hears of that itself."""
-        if run.status == "waiting":
-            self.start(run.id, run.revision)
 
     async def _start(self, run: str, revision: int) -> None:
         opened = await asyncio.shield(self._books)

@@ -8,21 +8,21 @@ TOKENS_A_FILE = 1000
 
 
 def estimate(request: ModelRequest, heard: str) -> Usage:
-    sent = _tokens(request.system) + sum(_part(part) for m in request.messages for part in m.parts)
-    return Usage(input=sent, output=_tokens(heard), estimated=True)
+    sent = tokens(request.system) + sum(_part(part) for m in request.messages for part in m.parts)
+    return Usage(input=sent, output=tokens(heard), estimated=True)
 
 
 def _part(part: Part) -> int:
     match part:
         case Text(text) | Thought(text):
-            return _tokens(text)
+            return tokens(text)
         case ToolCall(_, _, arguments):
-            return _tokens(arguments)
+            return tokens(arguments)
         case ToolResult(_, _, content):
-            return _tokens(content)
+            return tokens(content)
         case File():
             return TOKENS_A_FILE
 
 
-def _tokens(text: str) -> int:
+def tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_A_TOKEN)

@@ -12,6 +12,7 @@ from moot.context.language import detect
 from moot.engine.attaching import Attaching
 from moot.engine.planning import Planning
 from moot.engine.titles import Titles
+from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.debates import Debate
 from moot.model.discussions import Discussion, Message, Run
@@ -39,7 +40,7 @@ TITLE = 80
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """What somebody wants to discuss, with whom, and how."""
+    """What somebody wants to discuss, with whom, and how; `cap` is what the first answer may cost."""
 
     message: str
     participants: tuple[Participant, ...]
@@ -53,15 +54,17 @@ class Opening(Struct, frozen=True, kw_only=True):
     debate: Debate | None = None
     clerk: str | None = None
     files: tuple[str, ...] = ()
+    cap: float | None = None
 
 
 class Saying(Struct, frozen=True, kw_only=True):
-    """What somebody says, and to whom; None is everybody."""
+    """What somebody says, and to whom; None is everybody. `cap` is what the answer may cost."""
 
     discussion: str
     message: str
     to: tuple[str, ...] | None = None
     files: tuple[str, ...] = ()
+    cap: float | None = None
 
 
 class Started(Struct, frozen=True, kw_only=True):
@@ -81,6 +84,7 @@ class Hall:
         start: Callable[[str], None],
         attaching: Attaching,
         titles: Titles,
+        treasury: Treasury,
     ) -> None:
         self._database = database
         self._discussions = Discussions(database)
@@ -89,6 +93,7 @@ class Hall:
         self._start = start
         self._attaching = attaching
         self._titles = titles
+        self._treasury = treasury
         self._leaving = False
 
     def leave(self) -> None:
@@ -104,8 +109,8 @@ class Hall:
         language = opening.language
         if language is None:
             language = await asyncio.to_thread(detect, opening.message)
-        discussion = _discussion(opening, language, opening.clerk or self._titles.clerk)
-        plan = await self._planning.plan(caller.tenant, discussion)
+        discussion = self.drafted(opening, language)
+        plan = replace(await self._planning.plan(caller.tenant, discussion), cap=opening.cap)
         await self._attaching.check(caller.tenant, opening.files, plan)
         started = _started(discussion, plan, opening.message, opening.files)
         taken = await self._take_in(caller, started, plan, key, opening, new=True)
@@ -118,6 +123,7 @@ class Hall:
         """Say something in a discussion; what is still being said in it comes to an end."""
         discussion = await self._discussions.get(caller.tenant, saying.discussion)
         plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
+        plan = replace(plan, cap=saying.cap)
         await self._attaching.check(caller.tenant, saying.files, plan)
         started = _started(_taken_up(discussion), plan, saying.message, saying.files)
         return await self._take_in(caller, started, plan, key, saying)
@@ -131,6 +137,10 @@ class Hall:
         started = _started(_taken_up(discussion), plan, None)
         return await self._take_in(caller, started, plan, key, (id, turns))
 
+    def drafted(self, opening: Opening, language: str) -> Discussion:
+        """Make the discussion that somebody wants, which is stored nowhere yet."""
+        return _discussion(opening, language, opening.clerk or self._titles.clerk)
+
     async def _take_in(
         self,
         caller: Caller,
@@ -143,6 +153,8 @@ class Hall:
     ) -> Started:
         """Store all of it or nothing, then let the run begin."""
         self.refuse_if_leaving()
+        words = started.message.content if started.message else None
+        due = await self._treasury.due(caller, plan, words, None if new else started.discussion.id)
         async with self._database.write() as connection:
             if key is not None:
                 earlier = await earlier_reply(
@@ -157,6 +169,8 @@ class Hall:
                 await self._take_up(connection, started)
             payer = Payer(tenant=caller.tenant, account=caller.account)
             await add_run(connection, payer, started.run, plan, self._worker)
+            if due is not None:
+                await self._treasury.reserve(connection, caller, started.run.id, due)
             if started.message is not None:
                 await hold_files(connection, caller.tenant, started.message.files or ())
                 number = await add_message(connection, caller.tenant, started.message)

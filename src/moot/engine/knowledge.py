@@ -10,17 +10,20 @@ from msgspec import Struct
 from moot.context.material import findings, transcript
 from moot.context.prompts import written
 from moot.engine.casting import Chains
+from moot.engine.errands import Errands
 from moot.engine.insight_search import InsightSearch
 from moot.engine.room import room
 from moot.engine.speaker import Speaker
-from moot.engine.structured import structured
+from moot.model.accounts import Caller
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
 from moot.model.errors import Conflict, MootError, NotFound, StoreUnavailable, UsageError
 from moot.model.ids import new_id
 from moot.model.knowledge import Consolidation, Export, Findings, FoundInsight, Insight
+from moot.model.money import Payer
 from moot.model.requests import ModelRequest, user
 from moot.providers.embeddings import Embedder
+from moot.store.budgets import Budgets
 from moot.store.consolidations import Consolidations
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -61,7 +64,12 @@ class Knowledge:
     """`chains` finds who is asked for a tenant's model."""
 
     def __init__(
-        self, database: Database, chains: Chains, speaker: Speaker, embedder: Embedder | None = None
+        self,
+        database: Database,
+        chains: Chains,
+        speaker: Speaker,
+        embedder: Embedder | None = None,
+        budgets: Budgets | None = None,
     ) -> None:
         self._discussions = Discussions(database)
         self._projects = Projects(database)
@@ -69,17 +77,21 @@ class Knowledge:
         self._consolidations = Consolidations(database)
         self._search = InsightSearch(self._insights, Vectors(database), embedder)
         self._chains = chains
-        self._speaker = speaker
+        self._errands = Errands(database, speaker, budgets or Budgets(database))
 
-    async def export(self, tenant: str, id: str, model: str | None = None) -> Exported:
+    async def export(self, caller: Caller, id: str, model: str | None = None) -> Exported:
         """Let a model write down what a discussion came to; an earlier export is replaced."""
+        tenant = caller.tenant
         discussion = await self._discussions.get(tenant, id)
         messages = await self._discussions.messages(id, hidden=False)
         chain = await self._chains(tenant, model or _model_of(discussion))
         material = transcript(messages, await asyncio.to_thread(room, chain))
         if not material.sources:
             raise Conflict("Nothing was said in this discussion yet: there is nothing to export.")
-        answer = await structured(self._speaker, chain, _request("export", material.text), Export)
+        payer = Payer(tenant=tenant, account=caller.account, discussion=id)
+        asking = _request("export", material.text)
+        async with self._errands.within_budget(caller.account):
+            answer = await self._errands.ask(payer, "export", chain, asking, Export)
         export = answer.needed()
         found = _insights(export.insights, material.sources)
         kept = await self._insights.keep_export(tenant, id, export.summary, export.usefulness, found)
@@ -93,8 +105,9 @@ class Knowledge:
             cost=answer.cost,
         )
 
-    async def consolidate(self, tenant: str, project: str, model: str | None = None) -> Consolidated:
+    async def consolidate(self, caller: Caller, project: str, model: str | None = None) -> Consolidated:
         """Let a model look for patterns in a project; they count once it is through."""
+        tenant = caller.tenant
         await self._projects.get(tenant, project)
         discussions = (await self._discussions.page(tenant, project=project, limit=DISCUSSIONS)).discussions
         insights = (await self._insights.of_project(tenant, project, limit=INSIGHTS)).insights
@@ -103,13 +116,15 @@ class Knowledge:
         if model is None and not discussions:
             raise UsageError("model: this project has no discussion to take a model from: name one.")
         chain = await self._chains(tenant, model or _model_of(discussions[0]))
-        started = await self._consolidations.start(tenant, project, chain[0].name)
-        async with self._noted_as_failed(tenant, started):
-            material = findings(discussions, insights, await asyncio.to_thread(room, chain))
-            answer = await structured(self._speaker, chain, _request("consolidate", material), Findings)
-            done = await self._consolidations.complete(
-                tenant, started, answer.model, answer.needed().patterns
-            )
+        payer = Payer(tenant=tenant, account=caller.account)
+        async with self._errands.within_budget(caller.account):
+            started = await self._consolidations.start(tenant, project, chain[0].name)
+            async with self._noted_as_failed(tenant, started):
+                material = findings(discussions, insights, await asyncio.to_thread(room, chain))
+                asking = _request("consolidate", material)
+                answer = await self._errands.ask(payer, "consolidation", chain, asking, Findings)
+                patterns = answer.needed().patterns
+                done = await self._consolidations.complete(tenant, started, answer.model, patterns)
         return Consolidated(consolidation=done, usage=answer.usage, cost=answer.cost)
 
     @asynccontextmanager

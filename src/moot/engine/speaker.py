@@ -5,7 +5,7 @@ Every turn ends with a TurnEnded, whatever went wrong on the way; whoever let it
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -22,7 +22,7 @@ from moot.model.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.model.faults import Fault
+from moot.model.faults import Fault, fault
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
@@ -31,21 +31,42 @@ from moot.streams.turn import Emit, Limits, StreamResult, listen
 
 TRIES = 3  # asks of one model, over all its keys
 PATIENCE = 20.0  # seconds that a rate limit may ask us to wait
+LONGEST_PAUSE = 1.0  # seconds after which Moot asks itself again, unless it must wait longer
+BUSY = "Moot itself makes as many calls of models as it may in a minute."
+CROWDED = f"{BUSY} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
+
+Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
+
+
+async def at_any_time() -> None:
+    """Let every call be made at once."""
+
+
+class NotAdmitted(Exception):
+    """Moot itself makes as many calls as it may, or a stop came first: no other key or model can help."""
+
+    def __init__(self, result: StreamResult) -> None:
+        super().__init__()
+        self.result = result
 
 
 class Speaker:
+    """Before each attempt `admit` is asked whether a call may be made now."""
+
     def __init__(
         self,
         limits: Limits | None = None,
         patience: float = PATIENCE,
         backoff: float = BACKOFF,
         jitter: Callable[[], float] = random.random,
+        admit: Admit = at_any_time,
     ) -> None:
         self._limits = limits or Limits()
         self._patience = patience
         self._backoff = backoff
         self._jitter = jitter
+        self._admit = admit
 
     async def speak(
         self, seat: Seat, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit
@@ -54,7 +75,10 @@ class Speaker:
         turn = Turn(seat, stop, emit)
         for place, model in enumerate(chain):
             turn.model = model
-            result = await self._ask(turn, request)
+            try:
+                result = await self._ask(turn, request)
+            except NotAdmitted as refused:
+                return turn.ended(refused.result)
             if not _may_ask_on(result) or place == len(chain) - 1:
                 break
             then, why = chain[place + 1].name, result.fault.message if result.fault else ""
@@ -93,6 +117,7 @@ class Speaker:
     async def _once(self, turn: "Turn", request: ModelRequest, key: Key | None) -> StreamResult:
         if turn.stop.reason:
             return StreamResult(turn.stop.reason)
+        await self._admitted(turn)
         if key is not None:
             key.uses += 1
         await turn.start()
@@ -101,6 +126,19 @@ class Speaker:
         result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
         await turn.count(ask, result)
         return _explained(result, turn.model, key)
+
+    async def _admitted(self, turn: "Turn") -> None:
+        """Wait until a call may be made, as long as that makes sense."""
+        waited, pause = 0.0, 0.0
+        while (seconds := await self._admit()) is not None:
+            pause = max(seconds, min(2 * pause, LONGEST_PAUSE))
+            if waited + pause > self._patience:
+                raise NotAdmitted(StreamResult("error", fault=fault("rate_limit", CROWDED)))
+            if not waited:
+                await turn.notice("waiting", f"{BUSY} Waiting.")
+            if await turn.stop.sleep(pause):
+                raise NotAdmitted(StreamResult(turn.stop.reason or "stopped_by_user"))
+            waited += pause
 
     async def _waited(self, turn: "Turn", result: StreamResult, attempt: int) -> bool:
         """Wait as long as it makes sense before the same is asked again; False is: do not ask again."""

@@ -9,6 +9,7 @@ MootError
 │   ├── NotFound     there is no such thing, or it is somebody else's
 │   ├── Conflict     it is at odds with what is already there
 │   ├── Refused      nobody may do this, or not with these credentials
+│   ├── OverBudget   it would cost more than is left of the week's budget
 │   └── Busy         not now; `retry_after` says when
 ├── StoreUnavailable the database cannot be reached, is locked, or is full
 ├── Leaving          this server is about to end; another one, or the next, will serve
@@ -68,6 +69,10 @@ class Refused(UsageError):
     def __init__(self, message: str, *, log_in: bool = False) -> None:
         super().__init__(message)
         self.log_in = log_in
+
+
+class OverBudget(UsageError):
+    pass
 
 
 class Busy(UsageError):

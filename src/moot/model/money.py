@@ -38,3 +38,38 @@ class Payer(Struct, frozen=True, kw_only=True):
     account: str | None
     discussion: str | None = None
     run: str | None = None
+
+
+class Spending(Struct, frozen=True, kw_only=True):
+    """What some calls came to. `cost` is that of calls whose price is known; `unpriced` counts the others."""
+
+    calls: int
+    input: int
+    output: int
+    reasoning: int
+    cached: int
+    cost: float
+    unpriced: int
+
+
+class SpendingOn(Spending, frozen=True, kw_only=True):
+    """What was spent on one day, model, discussion or purpose; `title` is that of a discussion that still exists."""
+
+    key: str | None
+    title: str | None = None
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """How a week stands, in US dollars and seconds since 1970. `budget` and `left` are None where nothing limits it.
+
+    `spent` is what was paid since the week began, or since it was begun anew (`reup_at`); `reserved` is what live
+    runs may still cost.
+    """
+
+    budget: float | None
+    week_begins: float
+    week_ends: float
+    spent: float
+    reserved: float
+    left: float | None
+    reup_at: float | None

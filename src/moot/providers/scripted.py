@@ -1,4 +1,4 @@
-"""A provider that performs scripts: deterministic, offline and free, and never a stand-in for a real model.
+"""A provider that performs scripts: deterministic, offline, and never a stand-in for a real model.
 
 In process there are no bytes to damage, so a fault is played by what it comes to; `moot lab serve` plays the
 same scripts over a socket, bytes and all.
@@ -55,8 +55,9 @@ class ScriptedProvider:
     def profile(self, model: str) -> Profile:
         return profiles.profile(self.name, model)
 
-    def cost(self, model: str, usage: Usage) -> float | None:  # noqa: ARG002 - every script is free
-        return 0.0
+    def cost(self, model: str, usage: Usage) -> float | None:
+        script = self._scripts.named.get(model)
+        return script.price * (usage.input + usage.output) / 1_000_000 if script else 0.0
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:  # noqa: ARG002
         performance = self._scripts.perform(request)

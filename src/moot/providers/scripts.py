@@ -74,7 +74,8 @@ class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`{question}`, `{system}` and `{model}` in the answer stand for what was asked; times are seconds.
 
-    `when` holds other answers by words that were asked; the first that fits is given instead of `answer`. A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them).
+    `when` holds other answers by words that were asked; the first that fits is given instead of `answer`. A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them). `price` is in
+    US dollars for a million tokens, in and out alike.
     """
 
     answer: str = SAMPLE
@@ -88,6 +89,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     fault: str = ""
     fault_after: int = 3
     fault_times: int = 0
+    price: float = 0.0
 
     def reply(self, asked: str) -> str:
         return next((answer for words, answer in self.when.items() if words in asked), self.answer)
@@ -181,4 +183,6 @@ def load(path: Path) -> dict[str, Script]:
             raise BadSettings(f"{path}: {name} names a fault {script.fault!r} that does not exist.")
         if script.chunk < 1:
             raise BadSettings(f"{path}: {name} has chunk = {script.chunk}; it must be 1 or more.")
+        if script.price < 0:
+            raise BadSettings(f"{path}: {name} has price = {script.price}; it must be 0 or more.")
     return {**BUILT_IN, **written}

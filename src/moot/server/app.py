@@ -12,6 +12,7 @@ from moot.model.accounts import Caller
 from moot.server import meta_routes, openapi
 from moot.server.account_routes import AccountRoutes
 from moot.server.auth import Authentication, provide_caller
+from moot.server.budget_routes import BudgetRoutes
 from moot.server.discussion_routes import DiscussionRoutes
 from moot.server.file_routes import FileRoutes
 from moot.server.key_routes import KeyRoutes
@@ -25,6 +26,7 @@ from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
+from moot.server.usage_routes import UsageRoutes
 from moot.store.accounts import Accounts
 
 MAX_BODY = 1_000_000
@@ -40,6 +42,8 @@ ROUTES: list[ControllerRouterHandler] = [
     PersonaRoutes,
     ProjectRoutes,
     KnowledgeRoutes,
+    UsageRoutes,
+    BudgetRoutes,
     meta_routes.healthz,
     meta_routes.readyz,
     meta_routes.metrics,

@@ -19,6 +19,7 @@ Rounds = Annotated[int, Meta(ge=1, le=10)]
 Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
 Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
+Cap = Annotated[float, Meta(gt=0, le=1_000_000)]
 FileIds = Annotated[tuple[Id, ...], Meta(max_length=10)]
 Mode = Literal["single", "parallel", "consensus", "debate"]
 
@@ -50,7 +51,8 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """`participants` are models, or models with a persona, a name and settings.
 
     `mode`, left out, is single for one participant and parallel for several. `clerk` is a cheap model that finds a
-    title where none is given; `files` are the ids of files that come with the message.
+    title where none is given; `files` are the ids of files that come with the message. `cap` is what the answer may
+    cost in US dollars.
     """
 
     message: Words
@@ -65,6 +67,7 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     debate: DebateRules | None = None
     clerk: ModelName | None = None
     files: FileIds = ()
+    cap: Cap | None = None
 
 
 class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,11 +87,15 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class NewMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`to` names participants by id; only they answer, and only they ever see it. `files` are ids of files."""
+    """`to` names participants by id; only they answer, and only they ever see it.
+
+    `files` are ids of files, `cap` is what the answer may cost in US dollars.
+    """
 
     message: Words
     to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
     files: FileIds = ()
+    cap: Cap | None = None
 
 
 class GoOn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

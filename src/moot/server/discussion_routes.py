@@ -1,31 +1,26 @@
 """Discussions over HTTP: open, list, read, change, speak, go on, archive, delete, and see what was sent."""
 
-from collections.abc import Sized
 from typing import Annotated
 
-import msgspec
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from moot.context.language import is_known
 from moot.context.prompt import prompt
 from moot.context.views import VIEWS
 from moot.engine.attaching import Attaching, attached
-from moot.engine.hall import Hall, Opening, Saying, Started
-from moot.engine.seating import Seating
+from moot.engine.hall import Hall, Saying, Started
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
-from moot.model.errors import NotFound, UsageError, wanted_by
+from moot.model.errors import NotFound
 from moot.model.requests import ModelRequest
 from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessage, said
-from moot.server.limits import model_calls
+from moot.server.drafts import Drafts
+from moot.server.limits import RateLimits, message_rate
 from moot.server.paging import Cursor, Limit
 from moot.store.discussions import Discussions, Page
 from moot.store.files import Files
-from moot.store.personas import Personas
-from moot.store.projects import Projects
 from moot.store.runs import Runs
 
 Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
@@ -61,40 +56,20 @@ class DiscussionRoutes(Controller):
     path = "/api/discussions"
     tags = ("discussions",)
 
-    @post(guards=[model_calls], summary="Open a discussion with its first message")
+    @post(guards=[message_rate], summary="Open a discussion with its first message")
     async def open(
         self,
         data: JSONBody[DiscussionDraft],
         caller: Given[Caller],
         hall: Given[Hall],
-        seating: Given[Seating],
-        personas: Given[Personas],
-        projects: Given[Projects],
+        drafts: Given[Drafts],
+        limits: Given[RateLimits],
         idempotency_key: Key = None,
     ) -> Started:
         """Answer before any model is called: what they say comes as the events of the run."""
-        await _check(caller, data.persona, data.project, data.language, personas, projects)
-        if data.model is not None:
-            seating.check(data.model, "model")
-        if data.clerk is not None:
-            seating.check(data.clerk, "clerk")
-        mode = data.mode or ("single" if len(data.participants) == 1 else "parallel")
-        _check_mode(mode, data.participants)
-        participants = await seating.seat(caller.tenant, data.participants)
-        opening = Opening(
-            message=said(data.message),
-            title=said(data.title, "title").strip() if data.title is not None else None,
-            participants=participants,
-            mode=mode,
-            rounds=data.rounds,
-            persona=data.persona,
-            project=data.project,
-            language=data.language,
-            model=data.model,
-            debate=data.debate.checked(participants) if data.debate else None,
-            clerk=data.clerk,
-            files=data.files,
-        )
+        opening = await drafts.opening(caller, data, data.participants)
+        if opening.mode == "debate":
+            await limits.debate(caller.account)
         return await hall.open(caller, opening, idempotency_key)
 
     @get(summary="List discussions, newest first")
@@ -138,47 +113,32 @@ class DiscussionRoutes(Controller):
         data: JSONBody[DiscussionChange],
         caller: Given[Caller],
         discussions: Given[Discussions],
-        seating: Given[Seating],
-        personas: Given[Personas],
-        projects: Given[Projects],
+        drafts: Given[Drafts],
     ) -> Discussion:
         """Runs that have begun go on as they are; the next one is as it says now."""
-        changes = {name: value for name, value in msgspec.structs.asdict(data).items() if value is not UNSET}
-        if not changes:
-            return await discussions.get(caller.tenant, id)
-        persona, project, language = (changes.get(name) for name in ("persona", "project", "language"))
-        await _check(caller, persona, project, language, personas, projects)
-        if (model := changes.get("model")) is not None:
-            seating.check(model, "model")
-        if (clerk := changes.get("clerk")) is not None:
-            seating.check(clerk, "clerk")
-        if "title" in changes:
-            changes["title"] = said(changes["title"], "title").strip()
-        if "participants" in changes:
-            changes["participants"] = await seating.seat(caller.tenant, changes["participants"])
-        if changes.keys() & {"mode", "participants", "debate"}:
-            now = await discussions.get(caller.tenant, id)
-            participants = changes.get("participants", now.participants)
-            _check_mode(changes.get("mode", now.mode), participants)
-            if data.debate:
-                changes["debate"] = data.debate.checked(participants)
-        return await discussions.change(caller.tenant, id, changes)
+        now = await discussions.get(caller.tenant, id)
+        changes = await drafts.changes(caller, data, now)
+        return await discussions.change(caller.tenant, id, changes) if changes else now
 
-    @post("/{id:str}/messages", status_code=202, guards=[model_calls], summary="Say something")
+    @post("/{id:str}/messages", status_code=202, guards=[message_rate], summary="Say something")
     async def say(
         self,
         id: FromPath[str],
         data: JSONBody[NewMessage],
         caller: Given[Caller],
         hall: Given[Hall],
+        discussions: Given[Discussions],
+        limits: Given[RateLimits],
         idempotency_key: Key = None,
     ) -> Accepted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
-        saying = Saying(discussion=id, message=said(data.message), to=data.to, files=data.files)
+        if (await discussions.get(caller.tenant, id)).mode == "debate":
+            await limits.debate(caller.account)
+        saying = Saying(discussion=id, message=said(data.message), to=data.to, files=data.files, cap=data.cap)
         started = await hall.say(caller, saying, idempotency_key)
         return Accepted(message=started.message, run=started.run)
 
-    @post("/{id:str}/continue", status_code=202, guards=[model_calls], summary="Let the table go on")
+    @post("/{id:str}/continue", status_code=202, guards=[message_rate], summary="Let the table go on")
     async def go_on(
         self,
         id: FromPath[str],
@@ -227,29 +187,3 @@ class DiscussionRoutes(Controller):
         came = await attached(files, caller.tenant, earlier, only_text=True)
         request = prompt(plan, who, seen, answer.instruction or "", came)
         return await attaching.shown(request, answer.model or who.model)
-
-
-def _check_mode(mode: str, participants: Sized) -> None:
-    if mode in {"consensus", "debate"} and len(participants) < 2:
-        raise UsageError(f"mode: {mode} takes at least two participants: add one, or choose single.")
-
-
-async def _check(
-    caller: Caller,
-    persona: str | None,
-    project: str | None,
-    language: str | None,
-    personas: Personas,
-    projects: Projects,
-) -> None:
-    """Refuse what is not there, or is somebody else's."""
-    if persona is not None:
-        with wanted_by("persona"):
-            await personas.get(caller.tenant, persona)
-    if project is not None:
-        with wanted_by("project"):
-            await projects.get(caller.tenant, project)
-    if language is not None and not is_known(language):
-        raise UsageError(
-            f"language: {language!r} is no language code that is known here: use one such as en or de."
-        )

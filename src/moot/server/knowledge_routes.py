@@ -110,9 +110,9 @@ class KnowledgeRoutes(Controller):
 async def _asked(
     request: Request[Caller, Any, Any],
     revocations: Revocations,
-    work: Callable[[str, str, str | None], Coroutine[None, None, T]],
+    work: Callable[[Caller, str, str | None], Coroutine[None, None, T]],
     id: str,
     data: Asked | None,
 ) -> T:
-    asking = work(request.user.tenant, id, data.model if data else None)
+    asking = work(request.user, id, data.model if data else None)
     return await while_waited_for(request, revocations, asking)

@@ -4,14 +4,13 @@ from litestar import Controller, get, post
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody
 
-from moot.engine.durable import DurableRuns
 from moot.engine.reports import Reports, Thread
+from moot.engine.retrying import Retrying
 from moot.engine.seating import Seating
 from moot.model.accounts import Caller
 from moot.model.discussions import Run
 from moot.server.bodies import Retry
 from moot.server.limits import model_calls
-from moot.store.retries import Retries
 from moot.store.runs import Runs
 
 
@@ -43,8 +42,7 @@ class LaneRoutes(Controller):
         id: FromPath[str],
         participant: FromPath[str],
         caller: Given[Caller],
-        retries: Given[Retries],
-        durable: Given[DurableRuns],
+        retrying: Given[Retrying],
         seating: Given[Seating],
         data: JSONBody[Retry | None] = None,
     ) -> Run:
@@ -55,9 +53,7 @@ class LaneRoutes(Controller):
         model = data.model if data else None
         if model is not None:
             seating.check(model, "model")
-        run = await retries.one(caller.tenant, id, participant, model)
-        durable.take_up_again(run)
-        return run
+        return await retrying.again(caller, id, participant, model)
 
     @post(
         "/retry-failed",
@@ -65,13 +61,5 @@ class LaneRoutes(Controller):
         guards=[model_calls],
         summary="Let all participants that failed try again",
     )
-    async def retry_failed(
-        self,
-        id: FromPath[str],
-        caller: Given[Caller],
-        retries: Given[Retries],
-        durable: Given[DurableRuns],
-    ) -> Run:
-        run = await retries.failed(caller.tenant, id)
-        durable.take_up_again(run)
-        return run
+    async def retry_failed(self, id: FromPath[str], caller: Given[Caller], retrying: Given[Retrying]) -> Run:
+        return await retrying.again(caller, id)

@@ -1,7 +1,6 @@
-"""How often one may call: a wide limit for everything, a strict one for what starts models, one for log-ins."""
+"""How often one may call: a wide limit for everything, strict ones for what starts models, one for log-ins."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any
@@ -12,34 +11,15 @@ from litestar.handlers import BaseRouteHandler
 from moot.model.accounts import Caller
 from moot.model.errors import Busy
 from moot.store.credentials import digest
-from moot.store.rates import MINUTE, Rates
+from moot.store.rates import Rates, Recent
 
 LOGINS_A_MINUTE = 10
-REMEMBERED = 10_000
 
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
-class Recent:
-    """The same count as in the database, in memory and for this process; whoever called least recently is forgotten."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._free_at: OrderedDict[str, float] = OrderedDict()
-
-    def take(self, name: str, a_minute: int) -> float | None:
-        interval = MINUTE / a_minute
-        now = self._clock()
-        free_at = max(now, self._free_at.pop(name, now))
-        wait = free_at - (now + MINUTE - interval + 0.001)
-        self._free_at[name] = free_at if wait > 0 else free_at + interval
-        if len(self._free_at) > REMEMBERED:
-            self._free_at.popitem(last=False)
-        return wait if wait > 0 else None
-
-
 class RateLimits:
-    """Each limit is so many a minute; all of them may come at once."""
+    """Some calls are few a minute: messages, of which those to a debate are fewer still, and other work for providers."""
 
     def __init__(
         self,
@@ -47,6 +27,10 @@ class RateLimits:
         *,
         calls_a_minute: int,
         starts_a_minute: int,
+        messages_a_minute: int = 10,
+        messages_burst: int = 3,
+        debates_a_minute: int = 5,
+        debates_burst: int = 1,
         logins_a_minute: int = LOGINS_A_MINUTE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -54,6 +38,8 @@ class RateLimits:
         self._recent = Recent(clock)
         self._calls_a_minute = calls_a_minute
         self._starts_a_minute = starts_a_minute
+        self._messages = (messages_a_minute, messages_burst)
+        self._debates = (debates_a_minute, debates_burst)
         self._logins_a_minute = logins_a_minute
 
     def call(self, name: str) -> None:
@@ -62,6 +48,14 @@ class RateLimits:
     async def start_models(self, account: str) -> None:
         wait = await self._rates.take(f"model/{account}", self._starts_a_minute)
         _allow(wait, "These are too many questions")
+
+    async def say(self, account: str) -> None:
+        wait = await self._rates.take(f"message/{account}", *self._messages)
+        _allow(wait, "These are too many messages")
+
+    async def debate(self, account: str) -> None:
+        wait = await self._rates.take(f"debate/{account}", *self._debates)
+        _allow(wait, "These are too many debates")
 
     async def log_in(self, name: str, address: str) -> None:
         """Count by address first: then one who tries many names leaves no trace of most of them."""
@@ -78,8 +72,13 @@ async def standard(connection: Connection, _: BaseRouteHandler) -> None:
 
 
 async def model_calls(connection: Connection, _: BaseRouteHandler) -> None:
-    """Guard routes that start models: so many a minute for an account, over all workers."""
+    """Guard routes that ask providers while the caller waits: so many a minute for an account, over all workers."""
     await _limits(connection).start_models(connection.user.account)
+
+
+async def message_rate(connection: Connection, _: BaseRouteHandler) -> None:
+    """Guard routes that start runs: so many a minute for an account, over all workers."""
+    await _limits(connection).say(connection.user.account)
 
 
 def address(connection: Connection) -> str:

@@ -31,6 +31,7 @@ from moot.server.scrapers import SCHEME
 PROBLEMS = {
     400: "The request is not right; `errors` names the field",
     401: "Nobody is logged in, or not any more",
+    402: "It would cost more than is left of the week's budget",
     403: "This call comes from another site, or nobody may make it",
     404: "There is no such thing, or it is somebody else's",
     408: "The body did not come in time",
@@ -186,5 +187,7 @@ def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
         yield 409
     if operation.takes is not None:
         yield from (408, 413, 415)
+    if operation.method == "post" and {"discussions", "knowledge"} & set(tags):
+        yield 402
     if "knowledge" in tags:
         yield 502

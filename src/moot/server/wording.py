@@ -34,6 +34,7 @@ TYPE = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
 LENGTH = re.compile(r"Expected `(str|array)` of length (>=|<=) (\d+)")
 SIZE = re.compile(r"Expected `(?:int|float)` (>=|<=) ([\d.]+)")
 PATTERN = "Expected `str` matching regex "
+DAY = "Invalid RFC3339 encoded date"
 MISSING = "Object missing required field"
 UNKNOWN = "Object contains unknown field"
 
@@ -45,6 +46,8 @@ def worded(message: str, type_: Any, path: str = "") -> str:
         return "It is missing."
     if message.startswith(UNKNOWN):
         return f"There is no such field; known are {', '.join(_fields(here))}."
+    if message == DAY:
+        return "Write a day as 2026-11-15."
     if found := VALUE.fullmatch(message):
         return f"{found[1]!r} is none of {', '.join(_values(here))}."
     if found := TYPE.fullmatch(message):

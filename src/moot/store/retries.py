@@ -1,6 +1,6 @@
 """Trying again what failed in a run: while it goes on, and after it has ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from moot.store.lanes import move
 from moot.store.roll import hold_worker
 from moot.store.schema import lane, message, run
 
+Reserve = Callable[[AsyncConnection], Awaitable[None]]
 FIELDS = [*RUN_FIELDS, run.c.plan, run.c.stop, run.c.stopped, run.c.retried]
 
 
@@ -29,26 +30,28 @@ class Retries:
         self._database = database
         self._worker = worker
 
-    async def one(self, tenant: str, id: str, participant: str, model: str | None = None) -> Run:
-        """Let one participant of a run try again, perhaps with another model."""
-        async with self._database.write() as connection:
-            row = await self._held(connection, tenant, id)
-            who = next((one for one in row["plan"].participants if one.id == participant), None)
-            if who is None:
-                raise NotFound(f"Nobody called {participant!r} takes part in this run.")
-            if participant not in await _failed(connection, id, row["plan"]):
-                raise Conflict(f"{who.name} has not failed: there is nothing to try again.")
-            plan = _swapped(row["plan"], participant, model) if model else row["plan"]
-            return await self._again(connection, tenant, row, plan, [participant])
+    async def again(
+        self,
+        tenant: str,
+        id: str,
+        participant: str | None = None,
+        model: str | None = None,
+        reserve: Reserve | None = None,
+    ) -> Run:
+        """Let one participant of a run try again, perhaps with another model, or all that failed.
 
-    async def failed(self, tenant: str, id: str) -> Run:
-        """Let all participants of a run that failed try again."""
+        A run that had ended goes on for whoever can `reserve` what that costs.
+        """
         async with self._database.write() as connection:
             row = await self._held(connection, tenant, id)
-            failed = await _failed(connection, id, row["plan"])
-            if not failed:
-                raise Conflict("Nobody has failed in this run: there is nothing to try again.")
-            return await self._again(connection, tenant, row, row["plan"], failed)
+            plan: Plan = row["plan"]
+            who = _chosen(plan, participant, await _failed(connection, id, plan))
+            if model is not None and participant is not None:
+                plan = _swapped(plan, participant, model)
+            run = await self._again(connection, tenant, row, plan, who)
+            if reserve is not None and row["status"] not in LIVE:
+                await reserve(connection)
+            return run
 
     async def _held(self, connection: AsyncConnection, tenant: str, id: str) -> Mapping[str, Any]:
         """Let nobody else change a run, nor its discussion, which is held first."""
@@ -110,6 +113,20 @@ async def _forget(connection: AsyncConnection, id: str, participant: str) -> Non
     await move(
         connection, id, Lane(participant=participant, status="debate" if begun else "initial"), retry=True
     )
+
+
+def _chosen(plan: Plan, participant: str | None, failed: Sequence[str]) -> Sequence[str]:
+    """Say who tries again, if anybody may."""
+    if participant is None:
+        if not failed:
+            raise Conflict("Nobody has failed in this run: there is nothing to try again.")
+        return failed
+    who = next((one for one in plan.participants if one.id == participant), None)
+    if who is None:
+        raise NotFound(f"Nobody called {participant!r} takes part in this run.")
+    if participant not in failed:
+        raise Conflict(f"{who.name} has not failed: there is nothing to try again.")
+    return [participant]
 
 
 def _swapped(plan: Plan, participant: str, model: str) -> Plan:

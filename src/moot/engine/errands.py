@@ -1,0 +1,70 @@
+"""Errands: a model is asked for something outside of any run, and whoever wants it is charged for it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from msgspec import Struct
+
+from moot.engine.speaker import Speaker
+from moot.engine.structured import Shaped, structured
+from moot.model.money import Charge, Payer, Purpose
+from moot.model.requests import ModelRequest
+from moot.providers.registry import Resolved
+from moot.store.bills import Bills
+from moot.store.budgets import Budgets
+from moot.store.database import Database
+from moot.streams.stop import Stop
+
+T = TypeVar("T", bound=Struct)
+
+
+class Errands:
+    def __init__(self, database: Database, speaker: Speaker, budgets: Budgets) -> None:
+        self._bills = Bills(database)
+        self._speaker = speaker
+        self._budgets = budgets
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._asking: set[asyncio.Task[Any]] = set()
+
+    @asynccontextmanager
+    async def within_budget(self, account: str) -> AsyncIterator[None]:
+        """Refuse who has nothing left. Who has a budget runs one errand at a time, and so sees what the last one cost."""
+        if await self._budgets.limit(account) is None:
+            yield
+            return
+        turn = self._turns.setdefault(account, asyncio.Lock())
+        async with turn:
+            await self._budgets.refuse_if_spent(account)
+            yield
+
+    async def ask(
+        self, payer: Payer, purpose: Purpose, chain: Sequence[Resolved], request: ModelRequest, type_: type[T]
+    ) -> Shaped[T]:
+        """Ask, and charge what that took, whatever came of it; whoever leaves meanwhile pays for what was said."""
+        stop = Stop()
+        asking = asyncio.create_task(self._asked(payer, purpose, chain, request, type_, stop))
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            stop.request()
+            await asyncio.wait({asking})
+            raise
+
+    async def _asked(
+        self,
+        payer: Payer,
+        purpose: Purpose,
+        chain: Sequence[Resolved],
+        request: ModelRequest,
+        type_: type[T],
+        stop: Stop,
+    ) -> Shaped[T]:
+        answer = await structured(self._speaker, chain, request, type_, stop=stop)
+        paid = Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)
+        await self._bills.charge(payer, paid)
+        return answer

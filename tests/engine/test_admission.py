@@ -1,0 +1,32 @@
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from moot.engine.admission import Admission
+from moot.store.database import Database
+from moot.store.migration import migrate
+from moot.store.rates import Rates
+from tests.databases import KINDS, database_url, migrated
+
+
+@pytest.fixture(params=KINDS)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with migrated(request.param, tmp_path) as database:
+        yield database
+
+
+async def test_calls_beyond_those_of_a_minute_are_told_when_to_ask_again(database: Database) -> None:
+    admission = Admission(database, Rates(database), 3)
+    waits = await asyncio.gather(*(admission.wait() for _ in range(9)))
+    assert waits.count(None) == 3
+    assert all(0 < wait <= 20 for wait in waits if wait is not None)
+
+
+async def test_all_workers_on_one_postgres_count_together(tmp_path: Path) -> None:
+    async with database_url("postgres", tmp_path) as url, Database(url) as one, Database(url) as other:
+        await migrate(one)
+        workers = [Admission(database, Rates(database), 3) for database in (one, other)]
+        waits = await asyncio.gather(*(workers[n % 2].wait() for n in range(10)))
+    assert waits.count(None) == 3

@@ -1,0 +1,119 @@
+"""What is asked outside of any run is paid for: when it fails, when nobody waits for it any more, and in a rush."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from moot.engine.errands import Errands
+from moot.engine.speaker import Speaker
+from moot.engine.structured import Shaped
+from moot.model.errors import OverBudget
+from moot.model.money import Payer, SpendingOn
+from moot.model.requests import ModelRequest, user
+from moot.providers.keys import KeyRing
+from moot.providers.provider import ChunkStream
+from moot.providers.registry import Resolved
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import Script, Scripts
+from moot.store.bills import Bills
+from moot.store.budgets import Budgets
+from moot.store.database import Database
+from tests.databases import KINDS
+from tests.store.people import ANNA, settled
+
+PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1")
+REQUEST = ModelRequest(model="", messages=(user("How many legs has a table?"),))
+DEAR = 1_000_000.0  # a dollar a token
+
+
+class Legs(Struct):
+    legs: int
+
+
+class Model(ScriptedProvider):
+    """One model, and how often it was asked."""
+
+    def __init__(self, **script: object) -> None:
+        super().__init__(Scripts({"m": Script(**script)}))  # type: ignore[arg-type]
+        self.asked = 0
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        self.asked += 1
+        async for chunks in super().stream(request, key):
+            yield chunks
+
+
+@pytest.fixture(params=KINDS)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with settled(request.param, tmp_path) as database:
+        yield database
+
+
+class Desk:
+    """Where Anna has errands run, and what she paid."""
+
+    def __init__(self, database: Database, model: Model, budget: float | None = None) -> None:
+        self._bills = Bills(database)
+        self._model = model
+        self.errands = Errands(database, Speaker(backoff=0.001), Budgets(database, budget))
+
+    async def ask(self) -> Shaped[Legs]:
+        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
+        async with self.errands.within_budget(ANNA):
+            return await self.errands.ask(PAYER, "title", chain, REQUEST, Legs)
+
+    async def paid(self) -> SpendingOn:
+        (row,) = (await self._bills.bill(ANNA, 0, 2**40, "purpose")).rows
+        assert row.key == "title"
+        return row
+
+
+async def test_an_answer_is_charged_to_who_wanted_it(database: Database) -> None:
+    desk = Desk(database, Model(answer='{"legs": 4}', price=DEAR))
+    answer = await desk.ask()
+    paid = await desk.paid()
+    assert answer.needed().legs == 4
+    assert (paid.calls, paid.cost, paid.output) == (1, answer.cost, answer.usage.output)
+
+
+@pytest.mark.parametrize("script", [{"answer": "Many."}, {"fault": "reset", "chunk": 2}])
+async def test_an_answer_that_is_of_no_use_is_charged_too(
+    database: Database, script: dict[str, object]
+) -> None:
+    desk = Desk(database, Model(price=DEAR, **script))
+    answer = await desk.ask()
+    assert answer.value is None
+    assert (await desk.paid()).cost == answer.cost
+    assert answer.cost
+
+
+async def test_whoever_leaves_meanwhile_pays_for_what_was_said(database: Database) -> None:
+    model = Model(answer='{"legs": 4}' + " " * 1000, pace=0.05, price=DEAR)
+    desk = Desk(database, model)
+    asking = asyncio.create_task(desk.ask())
+    async with asyncio.timeout(10):
+        while not model.asked:
+            await asyncio.sleep(0.01)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert (await desk.paid()).cost > 0
+
+
+async def test_in_a_rush_each_sees_what_the_one_before_has_cost(database: Database) -> None:
+    model = Model(answer='{"legs": 4}', pace=0.01, price=DEAR)
+    desk = Desk(database, model, budget=1.0)
+    tried = await asyncio.gather(*(desk.ask() for _ in range(10)), return_exceptions=True)
+    assert sum(isinstance(one, OverBudget) for one in tried) == 9
+    assert model.asked == 1
+
+
+async def test_what_failed_before_it_was_asked_lets_the_next_one_in(database: Database) -> None:
+    desk = Desk(database, Model(answer='{"legs": 4}', price=DEAR), budget=1.0)
+    with pytest.raises(ZeroDivisionError):
+        async with desk.errands.within_budget(ANNA):
+            raise ZeroDivisionError
+    assert (await desk.ask()).needed().legs == 4

@@ -1,0 +1,169 @@
+"""What runs will cost: how many calls, who reads how much, and what is not known."""
+
+from collections import Counter
+
+import pytest
+from msgspec.structs import replace
+
+from moot.context import prompt
+from moot.context.prompt import system_prompt
+from moot.engine.estimate import TOKENS_A_FILE, tokens
+from moot.engine.forecast import ANSWER, Forecast, forecast
+from moot.model.chunks import Usage
+from moot.model.debates import Debate
+from moot.model.discussions import Message
+from moot.model.participants import Participant, seat
+from moot.model.plans import Plan
+
+WORDS = "Why are tables round, and not square?"
+ALONE = Plan(mode="single", participants=seat(("a/one",)))
+
+
+@pytest.fixture(autouse=True)
+def debates_have_a_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(prompt.IDENTITIES, "debate", "side_by_side")
+
+
+def a_dollar_a_token(_: str, usage: Usage) -> float | None:
+    return float(usage.input + usage.output)
+
+
+def planned(mode: str, *models: str, **more: object) -> Plan:
+    return replace(Plan(mode=mode, participants=seat(models)), **more)
+
+
+def foreseen(plan: Plan, words: str | None = WORDS, *earlier: Message) -> Forecast:
+    return forecast(plan, words, earlier, a_dollar_a_token)
+
+
+def said(words: str, **more: object) -> Message:
+    return replace(Message(id="msg", discussion="dis", role="user", content=words), **more)
+
+
+def purposes(found: Forecast) -> Counter[str]:
+    return Counter(purpose for line in found.lines for purpose in [line.purpose] * line.calls)
+
+
+def test_one_answer_reads_its_prompt_and_the_words_and_is_as_long_as_a_guess() -> None:
+    found = foreseen(planned("parallel", "a/one", "b/two"))
+    plan = planned("parallel", "a/one", "b/two")
+    reads = tokens(system_prompt(plan, plan.participants[0])) + tokens(WORDS)
+    alpha = found.lines[0]
+    assert (alpha.participant, alpha.model, alpha.calls) == ("alpha", "a/one", 1)
+    assert (alpha.input, alpha.output, alpha.cost) == (reads, ANSWER, reads + ANSWER)
+    assert reads > tokens(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("plan", "calls"),
+    [
+        (ALONE, 1),
+        (planned("single", "a/one", "b/two"), 1),
+        (planned("parallel", "a/one", "b/two", "c/three"), 3),
+        (planned("consensus", "a/one", "b/two", "c/three", rounds=4), 12),
+        (planned("consensus", "a/one", rounds=4), 1),
+        (planned("continue", "a/one", "b/two", turns=5), 5),
+        (planned("parallel", "a/one", "b/two", "c/three", to=("beta",)), 1),
+    ],
+)
+def test_every_mode_makes_its_calls(plan: Plan, calls: int) -> None:
+    found = foreseen(plan)
+    assert (found.calls, found.output) == (calls, calls * ANSWER)
+    assert found.cost == found.input + found.output
+
+
+@pytest.mark.parametrize(
+    ("plan", "more"),
+    [
+        (planned("consensus", "a/one", "b/two", rounds=1), 1),
+        (planned("consensus", "a/one", "b/two", rounds=2), 1 + 2 + 3),
+        (planned("continue", "a/one", "b/two", turns=3), 1 + 2),
+    ],
+)
+def test_who_speaks_in_turn_reads_all_that_was_said_before(plan: Plan, more: int) -> None:
+    apart = sum(
+        (tokens(system_prompt(plan, who)) + tokens(WORDS)) * line.calls
+        for who, line in zip(plan.participants, foreseen(plan).lines, strict=True)
+    )
+    assert foreseen(plan).input == apart + more * ANSWER
+
+
+def test_a_table_that_goes_on_begins_with_the_one_whose_turn_it_is() -> None:
+    found = foreseen(planned("continue", "a/one", "b/two", turns=1, first=1), None)
+    assert [line.participant for line in found.lines] == ["beta"]
+
+
+def test_max_tokens_is_how_long_an_answer_may_be() -> None:
+    brief = Participant("alpha", "Alpha", "a/one", max_tokens=50)
+    assert foreseen(Plan(mode="single", participants=(brief,))).output == 50
+
+
+def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
+    plan = planned("parallel", "a/one", "b/two")
+    before = foreseen(plan)
+    after = foreseen(
+        plan,
+        WORDS,
+        said("x" * 400),
+        said("y" * 4000, audience=("beta",)),
+        said("z" * 4000, status="failed"),
+        said("w" * 40, files=("file_1", "file_2")),
+    )
+    more = [new.input - old.input for new, old in zip(after.lines, before.lines, strict=True)]
+    assert more == [110 + 2 * TOKENS_A_FILE, 1110 + 2 * TOKENS_A_FILE]
+
+
+@pytest.mark.parametrize(
+    ("rules", "speakers", "made"),
+    [
+        (Debate(), 3, {"answer": 6, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3}),
+        (
+            Debate(gate=True),
+            3,
+            {"answer": 6, "gate": 1, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3},
+        ),
+        (Debate(ranking=False, ledger=False), 3, {"answer": 6, "synthesis": 1, "summary": 1}),
+        (Debate(), 2, {"answer": 4, "synthesis": 1, "summary": 1, "ledger": 1}),
+        (Debate(), 1, {"answer": 1, "synthesis": 1, "summary": 1, "ledger": 1}),
+    ],
+)
+def test_a_debate_makes_the_calls_of_its_rules(rules: Debate, speakers: int, made: dict[str, int]) -> None:
+    found = foreseen(planned("debate", *["a/one"] * speakers, debate=rules))
+    assert purposes(found) == made
+
+
+def test_in_a_debate_everybody_reads_everybody() -> None:
+    plan = planned("debate", "a/one", "b/two", "c/three")
+    blind = foreseen(replace(plan, mode="parallel"))
+    alpha = foreseen(plan).lines[0]
+    assert alpha.calls == 2
+    assert alpha.input >= 2 * blind.lines[0].input + 3 * ANSWER
+
+
+def test_the_lead_sums_up_and_the_clerk_keeps_the_minutes() -> None:
+    found = foreseen(
+        planned("debate", "a/one", "b/two", debate=Debate(lead="beta", gate=True), clerk="c/cheap")
+    )
+    models = {line.purpose: line.model for line in found.lines if line.purpose != "answer"}
+    assert models == {"gate": "c/cheap", "synthesis": "b/two", "summary": "c/cheap", "ledger": "c/cheap"}
+    alone = foreseen(planned("debate", "a/one", "b/two", debate=Debate(lead="beta")))
+    assert next(line.model for line in alone.lines if line.purpose == "summary") == "b/two"
+
+
+def test_a_price_that_nobody_knows_counts_nothing_and_is_named() -> None:
+    def priced(model: str, _: Usage) -> float | None:
+        return None if model == "b/two" else 0.5
+
+    found = forecast(planned("consensus", "a/one", "b/two", "b/two"), WORDS, (), priced)
+    assert (found.cost, found.unknown) == (1.0, ("b/two",))
+    assert [line.cost for line in found.lines] == [1.0, None, None]
+
+
+def test_each_call_has_its_own_price() -> None:
+    """A price may depend on how long a prompt is."""
+
+    def priced(_: str, usage: Usage) -> float | None:
+        return 1.0 if usage.input >= ANSWER else 0.1
+
+    found = forecast(planned("continue", "a/one", turns=2), None, (), priced)
+    assert found.lines[0].cost == pytest.approx(1.1)

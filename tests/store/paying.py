@@ -1,0 +1,16 @@
+"""Charges of any moment, for tests of what is counted when."""
+
+from types import SimpleNamespace
+from unittest.mock import patch
+
+from moot.model.money import Charge, Payer
+from moot.store import charges
+from moot.store.charges import add_charges
+from moot.store.database import Database
+
+
+async def charged(database: Database, payer: Payer, charge: Charge, at: float) -> None:
+    """Let somebody have paid at some time."""
+    with patch.object(charges, "time", SimpleNamespace(time=lambda: at)):
+        async with database.write() as connection:
+            await add_charges(connection, payer, [charge])

@@ -1,0 +1,115 @@
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from moot.model.chunks import Usage
+from moot.model.money import Charge, Payer, Purpose, Spending, SpendingOn
+from moot.store import bills
+from moot.store.bills import Bills, By
+from moot.store.database import Database
+from tests.store.paying import charged
+from tests.store.people import ANNA, BERT, discuss, settle
+
+TEN = Usage(10, 5, 2, 1)
+
+
+def at(day: int, hour: float = 12) -> float:
+    return datetime(2026, 11, day, tzinfo=UTC).timestamp() + hour * 3600
+
+
+async def pay(
+    database: Database,
+    at: float,
+    cost: float | None,
+    usage: Usage = TEN,
+    *,
+    account: str = ANNA,
+    discussion: str | None = None,
+    purpose: Purpose = "answer",
+    model: str = "a/b",
+) -> None:
+    payer = Payer(tenant=account, account=account, discussion=discussion)
+    await charged(database, payer, Charge(purpose=purpose, model=model, usage=usage, cost=cost), at)
+
+
+async def keyed(database: Database, by: By) -> Sequence[SpendingOn]:
+    return (await Bills(database).bill(ANNA, at(1, 0), at(30, 0), by)).rows
+
+
+async def test_what_was_spent_is_summed_up(database: Database) -> None:
+    await settle(database)
+    await pay(database, at(2), 0.25)
+    await pay(database, at(3), None, Usage(1, 1, 1, 1, 1, estimated=True))
+    await pay(database, at(3), 9.0, account=BERT)
+    spent = await Bills(database).bill(ANNA, at(1), at(4), "day")
+    assert spent.total == Spending(calls=2, input=11, output=6, reasoning=3, cached=2, cost=0.25, unpriced=1)
+    assert [row.calls for row in spent.rows] == [1, 1]
+
+
+async def test_days_are_those_of_utc_and_come_in_their_order(database: Database) -> None:
+    await settle(database)
+    for day, hour in ((3, 0), (2, 23.999), (2, 0), (10, 12)):
+        await pay(database, at(day, hour), 0.5)
+    assert [(row.key, row.calls) for row in await keyed(database, "day")] == [
+        ("2026-11-02", 2),
+        ("2026-11-03", 1),
+        ("2026-11-10", 1),
+    ]
+
+
+async def test_a_range_begins_with_its_first_moment_and_ends_before_its_last(database: Database) -> None:
+    await settle(database)
+    for day in (1, 2, 3):
+        await pay(database, at(day, 0), 0.5)
+    spent = await Bills(database).bill(ANNA, at(1, 0), at(3, 0), "day")
+    assert spent.total.calls == 2
+
+
+@pytest.mark.parametrize(("by", "keys"), [("model", ["c/d", "a/b"]), ("purpose", ["title", "answer"])])
+async def test_the_dearest_comes_first(database: Database, by: By, keys: list[str]) -> None:
+    await settle(database)
+    await pay(database, at(2), 0.1)
+    await pay(database, at(2), 0.1)
+    await pay(database, at(2), 0.5, model="c/d", purpose="title")
+    assert [row.key for row in await keyed(database, by)] == keys
+
+
+async def test_discussions_have_their_titles_as_long_as_they_exist(database: Database) -> None:
+    await settle(database)
+    about = await discuss(database, title="Round tables")
+    await pay(database, at(2), 0.3, discussion=about.id)
+    await pay(database, at(2), 0.2, discussion="dis_gone")
+    await pay(database, at(2), 0.1, purpose="consolidation")
+    foreign = await discuss(database, BERT, title="Not for Anna")
+    await pay(database, at(2), 0.05, discussion=foreign.id)
+    assert [(row.key, row.title) for row in await keyed(database, "discussion")] == [
+        (about.id, "Round tables"),
+        ("dis_gone", None),
+        (None, None),
+        (foreign.id, None),
+    ]
+
+
+async def test_where_nothing_was_spent_nothing_is_there(database: Database) -> None:
+    await settle(database)
+    spent = await Bills(database).bill(ANNA, at(1), at(2), "model")
+    assert (spent.total.calls, spent.total.cost, spent.rows) == (0, 0.0, ())
+
+
+async def test_rows_have_an_end_and_the_total_has_all(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bills, "MOST_ROWS", 2)
+    await settle(database)
+    for name in "abc":
+        await pay(database, at(2), 0.1, model=f"{name}/x")
+    spent = await Bills(database).bill(ANNA, at(1), at(3), "model")
+    assert (len(spent.rows), spent.total.calls) == (2, 3)
+
+
+async def test_charges_are_added_by_themselves_too(database: Database) -> None:
+    await settle(database)
+    paid = Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5)
+    await Bills(database).charge(Payer(tenant=ANNA, account=ANNA), paid, paid)
+    assert (await Bills(database).bill(ANNA, 0, 2**40, "purpose")).total.cost == 1.0
