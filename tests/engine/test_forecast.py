@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from moot.context import prompt
 from moot.context.prompt import system_prompt
 from moot.engine.estimate import TOKENS_A_FILE, tokens
 from moot.engine.forecast import ANSWER, Forecast, forecast
@@ -17,11 +16,6 @@ from moot.model.plans import Plan
 
 WORDS = "Why are tables round, and not square?"
 ALONE = Plan(mode="single", participants=seat(("a/one",)))
-
-
-@pytest.fixture(autouse=True)
-def debates_have_a_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(prompt.IDENTITIES, "debate", "side_by_side")
 
 
 def a_dollar_a_token(_: str, usage: Usage) -> float | None:

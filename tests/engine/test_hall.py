@@ -64,7 +64,7 @@ class Room:
         self.planning = Planning(Personas(database, ()), Projects(database))
         self.files = Files(database)
         self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
-        self.titles = Titles(database, self._chain, SPEAKER, Rates(database))
+        self.titles = Titles(database, self._chain, SPEAKER, Rates(database), Budgets(database))
         self.hall = self.hall_with(self.planning, self.begun.append)
 
     def hall_with(self, planning: Planning, start: Callable[[str], None]) -> Hall:

@@ -14,6 +14,7 @@ from moot.model.money import Payer
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Resolved
 from moot.providers.scripts import Script
+from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.rates import Rates
@@ -39,7 +40,7 @@ class Desk:
             }
         )
         self.refusal: Exception | None = None
-        self.titles = Titles(database, self._chain, SPEAKER, Rates(database))
+        self.titles = Titles(database, self._chain, SPEAKER, Rates(database), Budgets(database))
 
     async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
         if self.refusal is not None:
@@ -177,6 +178,12 @@ async def test_only_so_many_wait_and_the_others_keep_their_first_words(
     await desk.done()
     assert [await desk.title(one) for one in new] == ["Round tables", "Round tables", FIRST]
     assert [record.discussion for record in caplog.records] == [new[2].id]  # type: ignore[attr-defined]
+
+
+async def test_who_has_spent_a_budget_keeps_the_first_words(desk: Desk) -> None:
+    desk.titles._budgets = Budgets(desk.database, 0.0)
+    assert await desk.titled() == FIRST
+    assert desk.provider.asked == []
 
 
 async def test_an_account_has_so_many_titles_a_minute(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

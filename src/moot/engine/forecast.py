@@ -16,12 +16,12 @@ from moot.model.discussions import Message
 from moot.model.money import Purpose
 from moot.model.participants import Participant
 from moot.model.plans import Plan
+from moot.modes.debate import FEWEST_TO_RANK
 
 ANSWER = 600  # tokens of an answer, where its participant has no `max_tokens`
 ROW = 200  # of minutes, for each participant
 VERDICT = 100  # of a ranking, or of a look at whether the answers agree
 ASKING = 400  # of what a stage of a debate asks for, and in which form
-FEWEST_TO_RANK = 3
 
 Priced = Callable[[str, Usage], float | None]
 
@@ -117,7 +117,7 @@ def _in_turn(speakers: Sequence[Participant], reads: dict[str, int]) -> Iterator
 
 def _debate(plan: Plan, reads: dict[str, int], asked: int) -> Iterator[Call]:
     rules, speaking = plan.debate, plan.speaking
-    lead = next((who for who in speaking if who.id == rules.lead), speaking[0])
+    lead = plan.lead
     clerk = plan.clerk or lead.model
     answers = sum(map(_says, speaking))
     minutes = max(ANSWER, ROW * len(speaking))

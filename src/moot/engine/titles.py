@@ -21,6 +21,7 @@ from moot.model.events import Event, Seat, TurnEnded
 from moot.model.money import Charge, Payer
 from moot.model.requests import ModelRequest, user
 from moot.providers.registry import Resolved
+from moot.store.budgets import Budgets
 from moot.store.charges import add_charges
 from moot.store.database import Database
 from moot.store.discussions import give_title, tell_change
@@ -46,13 +47,20 @@ class Titles:
     """`clerk` is that of every discussion which names no other; None is nobody."""
 
     def __init__(
-        self, database: Database, chains: Chains, speaker: Speaker, rates: Rates, clerk: str | None = None
+        self,
+        database: Database,
+        chains: Chains,
+        speaker: Speaker,
+        rates: Rates,
+        budgets: Budgets,
+        clerk: str | None = None,
     ) -> None:
         self.clerk = clerk
         self._database = database
         self._chains = chains
         self._speaker = speaker
         self._rates = rates
+        self._budgets = budgets
         self._waiting: dict[asyncio.Task[None], Stop] = {}
 
     def want(self, payer: Payer, discussion: Discussion, words: str) -> None:
@@ -83,6 +91,8 @@ class Titles:
             if await self._rates.take(f"title/{payer.account}", TITLES_A_MINUTE) is not None:
                 _stays(discussion, "these are too many titles within a minute")
                 return
+            if payer.account is not None:
+                await self._budgets.refuse_if_spent(payer.account)
             ended = await self._asked(await self._chains(payer.tenant, clerk), words, stop)
             await patiently(lambda: self._keep(payer, discussion, ended))  # because it is paid
         except MootError as error:  # such as a key that is missing, or a database that is away
