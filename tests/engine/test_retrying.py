@@ -1,0 +1,126 @@
+"""Trying again is paid for by whoever wants it, and begins at once where the run had ended."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import select, update
+
+from moot.engine.hall import Hall
+from moot.engine.retrying import Retrying
+from moot.engine.treasury import Treasury
+from moot.model.accounts import Caller
+from moot.model.discussions import Run
+from moot.model.errors import Conflict, Leaving, NotFound, OverBudget
+from moot.providers.keys import KeyRing
+from moot.providers.registry import Resolved
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import Script, Scripts
+from moot.store.appending import Ending, Entry, Kept
+from moot.store.budgets import Budgets
+from moot.store.database import Database
+from moot.store.events import Events
+from moot.store.retries import Retries
+from moot.store.runs import Runs
+from moot.store.schema import run
+from tests.store.people import ANNA, discuss, settle
+from tests.store.running import OTHER, WORKER, answer, claim, employ, start
+
+CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
+DEAR = ScriptedProvider(Scripts({"dear": Script(price=1000)}))  # about 0.6 dollars an answer
+
+
+class Door(Hall):
+    """A hall of which only the door is of interest."""
+
+    def __init__(self) -> None:
+        self._leaving = False
+
+
+class Desk:
+    """Where people ask for another try, and the runs that began because of it."""
+
+    def __init__(self, database: Database, budget: float | None) -> None:
+        self.database = database
+        self.door = Door()
+        self.begun: list[tuple[str, int]] = []
+        treasury = Treasury(database, Budgets(database, budget), self._chain)
+        retries = Retries(database, OTHER)
+        self.retrying = Retrying(
+            self.door, Runs(database), retries, treasury, lambda *run: self.begun.append(run)
+        )
+
+    async def _chain(self, _: str, model: str) -> Sequence[Resolved]:
+        return [Resolved(model, DEAR, "dear", KeyRing(()))]
+
+    async def failed(self, *, ended: bool = True) -> Run:
+        """Let Alpha have failed in a run, which has ended or goes on."""
+        new = await start(self.database, await discuss(self.database), words="Why?")
+        held = await claim(self.database, new.id)
+        kept = Kept([replace(answer(held, ""), status="failed")])
+        ending = Ending("failed", 1.0) if ended else None
+        await Events(self.database).write([Entry(held, 1, ["{}"], kept, ending)])
+        return new
+
+    async def reserved(self, new: Run) -> float | None:
+        async with self.database.read() as connection:
+            query = select(run.c.reserved).where(run.c.id == new.id)
+            reserved: float | None = (await connection.execute(query)).scalar_one()
+        return reserved
+
+
+async def desk(database: Database, budget: float | None = None) -> Desk:
+    await settle(database)
+    await employ(database, WORKER, OTHER)
+    return Desk(database, budget)
+
+
+async def test_a_run_that_had_ended_begins_again_in_its_next_revision(database: Database) -> None:
+    here = await desk(database)
+    failed = await here.failed()
+    again = await here.retrying.again(CALLER, failed.id, "alpha", "scripted/other")
+    assert (again.status, again.revision) == ("waiting", 1)
+    assert here.begun == [(failed.id, 1)]
+    assert (await Runs(database).plan(failed.id)).participants[0].model == "scripted/other"
+
+
+async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
+    here = await desk(database, budget=0.0)
+    failed = await here.failed(ended=False)
+    again = await here.retrying.again(CALLER, failed.id)
+    assert (again.status, again.revision, here.begun) == ("running", 1, [])
+
+
+async def test_another_try_is_reserved_of_the_budget_or_refused(database: Database) -> None:
+    here = await desk(database, budget=1.0)
+    one, two = await here.failed(), await here.failed()
+    await here.retrying.again(CALLER, one.id)
+    reserved = await here.reserved(one)
+    assert reserved is not None
+    assert reserved > 0.6
+    with pytest.raises(OverBudget):
+        await here.retrying.again(CALLER, two.id, "alpha")
+    assert (await Runs(database).get(ANNA, two.id)).revision == 0
+    assert here.begun == [(one.id, 1)]
+
+
+async def test_what_cannot_be_tried_again_is_refused_with_words(database: Database) -> None:
+    here = await desk(database)
+    failed = await here.failed()
+    with pytest.raises(NotFound, match="omega"):
+        await here.retrying.again(CALLER, failed.id, "omega")
+    with pytest.raises(NotFound):
+        await here.retrying.again(replace(CALLER, tenant="tenant_bert"), failed.id)
+    await here.retrying.again(CALLER, failed.id)
+    async with database.write() as connection:
+        await connection.execute(update(run).values(status="completed"))
+    with pytest.raises(Conflict, match="Nobody has failed"):
+        await here.retrying.again(CALLER, failed.id)
+
+
+async def test_a_server_that_is_ending_takes_nothing_up_again(database: Database) -> None:
+    here = await desk(database)
+    failed = await here.failed()
+    here.door.leave()
+    with pytest.raises(Leaving):
+        await here.retrying.again(CALLER, failed.id)
