@@ -110,6 +110,7 @@ async def test_rows_have_an_end_and_the_total_has_all(
 
 async def test_charges_are_added_by_themselves_too(database: Database) -> None:
     await settle(database)
-    paid = Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5)
-    await Bills(database).charge(Payer(tenant=ANNA, account=ANNA), paid, paid)
+    one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5) for _ in range(2))
+    await Bills(database).charge(Payer(tenant=ANNA, account=ANNA), one, two, one)
+    await Bills(database).charge(Payer(tenant=ANNA, account=ANNA), two)
     assert (await Bills(database).bill(ANNA, 0, 2**40, "purpose")).total.cost == 1.0

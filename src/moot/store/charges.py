@@ -16,12 +16,13 @@ from moot.store.schema import charge
 
 async def add_charges(connection: AsyncConnection, payer: Payer, charges: Sequence[Charge]) -> None:
     """Write down what was paid; what is there already is not paid twice."""
-    if not charges:
+    new = {one.id: one for one in charges}
+    if not new:
         return
-    there = select(charge.c.id).where(charge.c.id.in_([one.id for one in charges]))
-    known = set((await connection.execute(there)).scalars())
+    for known in (await connection.execute(select(charge.c.id).where(charge.c.id.in_(new)))).scalars():
+        del new[known]
     now = time.time()
-    rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in charges if one.id not in known]
+    rows = [{**asdict(payer), **asdict(one), "created_at": now} for one in new.values()]
     if rows:
         await connection.execute(insert(charge), rows)
 
