@@ -98,15 +98,17 @@ class Stage:
         said: Sequence[Message] = (QUESTION,),
         refused: Mapping[str, UsageError] | None = None,
         scripts: Mapping[str, Script] | None = None,
+        provider: Recorded | None = None,
+        revision: int = 0,
         **more: object,
     ) -> None:
         plan = Plan(mode=mode, participants=seat(models), **more)  # type: ignore[arg-type]
-        self.provider = Recorded(scripts or {})
+        self.provider = provider or Recorded(scripts or {})
         self.transcript = Said(said)
         self.stop = Stop()
         self.steps: list[str] = []
         self._refused = refused or {}
-        scene = Scene(run="run_1", discussion="dis_1", plan=plan)
+        scene = Scene(run="run_1", discussion="dis_1", plan=plan, revision=revision)
         self.table = LiveTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step)
 
     async def _chain(self, who: Participant) -> Sequence[Resolved]:
