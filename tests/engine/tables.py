@@ -85,7 +85,11 @@ class Said:
         await self.append([event])
 
     def forget(self, participant: str) -> None:
-        self.said = [m for m in self.said if m.participant != participant or m.status in ANSWERED]
+        mine = [m for m in self.said if m.participant == participant]
+        answered = {m.stage for m in mine if m.status in ANSWERED}
+        gone = [m for m in mine if m.status not in ANSWERED]
+        gone += [m for m in self.said if m.hidden and m.thread == participant and m.stage not in answered]
+        self.said = [m for m in self.said if m not in gone]
 
 
 class Stage:

@@ -5,32 +5,14 @@ from msgspec.structs import replace
 from moot.engine.reports import Reports
 from moot.model.chunks import Usage
 from moot.model.debates import Claim, CrossModel, Ledger, Place, Ranking, Summary
-from moot.model.discussions import Message
 from moot.model.errors import NotFound
 from moot.model.events import Agreed, Finding, LedgerMade, RankingMade, SummaryMade
-from moot.model.ids import new_id
 from moot.model.money import Charge
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.runs import Claim as Held
-from tests.store.debating import Pen, debating, first_debate, lane, turn
+from tests.store.debating import Pen, brief, debating, first_debate, lane, turn
 from tests.store.people import ANNA, BERT, discuss
 from tests.store.running import claim, start
-
-
-def brief(held: Held, who: str, stage: str, thread: str | None) -> Message:
-    return Message(
-        id=new_id("msg"),
-        discussion=held.discussion,
-        run=held.run,
-        role="user",
-        content=f"For {who}",
-        stage=stage,
-        audience=(who,),
-        thread=thread,
-        hidden=True,
-        created_at=1.0,
-    )
 
 
 def summary(words: str, seq: int) -> SummaryMade:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from moot.model.debates import Lane, LaneStatus
 from moot.model.discussions import Discussion, Message, Run
-from moot.model.events import RunStatus, TurnStatus
+from moot.model.events import Notice, RunStatus, TurnStatus
 from moot.model.ids import new_id
 from moot.model.participants import seat
 from moot.store.appending import Ending, Entry, Kept
@@ -43,6 +44,21 @@ def turn(
     return replace(said, stage=stage, status=status, thread=who, **more)
 
 
+def brief(held: Claim, who: str, stage: str, thread: str | None) -> Message:
+    return Message(
+        id=new_id("msg"),
+        discussion=held.discussion,
+        run=held.run,
+        role="user",
+        content=f"For {who}",
+        stage=stage,
+        audience=(who,),
+        thread=thread,
+        hidden=True,
+        created_at=1.0,
+    )
+
+
 def lane(who: str, status: LaneStatus = "error", **more: object) -> Lane:
     return Lane(participant=who, status=status, **more)  # type: ignore[arg-type]
 
@@ -65,5 +81,7 @@ class Pen:
 
     async def _write(self, kept: Kept | None = None, ending: Ending | None = None) -> None:
         self._seq += 1
-        written = await self._events.write([Entry(self._held, self._seq, ["{}"], kept, ending)])
+        told = msgspec.json.encode(Notice(kind="waiting", message="Something was written.", seq=self._seq))
+        entry = Entry(self._held, self._seq, [told.decode()], kept, ending)
+        written = await self._events.write([entry])
         assert not written.stale

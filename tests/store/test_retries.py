@@ -12,7 +12,7 @@ from moot.store.lanes import Lanes
 from moot.store.retries import Retries
 from moot.store.runs import Runs
 from moot.store.schema import run as runs
-from tests.store.debating import Pen, first_debate, lane, turn
+from tests.store.debating import Pen, brief, first_debate, lane, turn
 from tests.store.hearing import eventually, hearing
 from tests.store.people import ANNA, BERT
 from tests.store.running import OTHER, WORKER, claim
@@ -118,6 +118,25 @@ class TestWhatBecomesOfIt:
             "beta": lane("beta", "initial"),
             "gamma": lane("gamma", "debate"),
         }
+
+    async def test_whoever_is_to_think_again_is_told_anew_what_the_others_said(
+        self, database: Database
+    ) -> None:
+        run, held = await first_debate(database)
+        briefs = [brief(held, who, "debate", who) for who in ("alpha", "beta")]
+        await Pen(database, held).keep(
+            [
+                *(turn(held, who) for who in ("alpha", "beta")),
+                *briefs,
+                brief(held, "beta", "synthesis", None),
+                turn(held, "alpha", "debate"),
+                turn(held, "beta", "debate", "failed"),
+            ],
+            [lane("alpha", "debate"), lane("beta")],
+        )
+        await Retries(database, WORKER).one(ANNA, run.id, "beta")
+        left = await Discussions(database).briefs(run.id)
+        assert [(m.audience, m.stage) for m in left] == [(("alpha",), "debate"), (("beta",), "synthesis")]
 
     async def test_a_model_is_swapped_for_this_participant_and_no_other(self, database: Database) -> None:
         run, _ = await failed_debate(database)
