@@ -99,7 +99,7 @@ async def _settled(server: MootServer) -> Ids:
     (_, turn) = (await server.get(f"/api/discussions/{discussion}")).body["messages"]
     return {
         "/api/discussions/": {"id": discussion, "turn": turn["id"]},
-        "/api/runs/": {"id": opened["run"]["id"]},
+        "/api/runs/": {"id": opened["run"]["id"], "participant": "alpha"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
         "/api/tokens/": {"id": token},

@@ -34,6 +34,7 @@ BODIES: dict[str, Any] = {
     "discussions_say": {"message": "Do you hear me?"},
     "discussions_go_on": {"turns": 2},
     "runs_stop": {},
+    "lanes_retry": {"model": "scripted/echo"},
     "personas_change": {"name": "Mine now"},
     "projects_change": {"name": "Mine now"},
     "projects_write": {"title": "Mine now"},
@@ -127,7 +128,12 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
     token = (await server.post("/api/tokens", {"name": SECRET}, session)).body["id"]
     opened = await made(
         "/api/discussions",
-        {"message": SECRET, "participants": ["scripted/echo"], "project": project, "persona": persona},
+        {
+            "message": SECRET,
+            "participants": [{"model": "scripted/echo", "name": "Ursula"}],
+            "project": project,
+            "persona": persona,
+        },
     )
     discussion, run = opened["discussion"]["id"], opened["run"]["id"]
     async for _ in server.events(f"/api/runs/{run}/events", ada):
@@ -136,7 +142,7 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
     messages = (await server.get(f"/api/discussions/{discussion}", ada)).body["messages"]
     return {
         "/api/discussions/": {"id": discussion, "turn": messages[-1]["id"]},
-        "/api/runs/": {"id": run},
+        "/api/runs/": {"id": run, "participant": "ursula"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
         "/api/tokens/": {"id": token},

@@ -85,7 +85,11 @@ class Said:
         await self.append([event])
 
     def forget(self, participant: str) -> None:
-        self.said = [m for m in self.said if m.participant != participant or m.status in ANSWERED]
+        mine = [m for m in self.said if m.participant == participant]
+        answered = {m.stage for m in mine if m.status in ANSWERED}
+        gone = [m for m in mine if m.status not in ANSWERED]
+        gone += [m for m in self.said if m.hidden and m.thread == participant and m.stage not in answered]
+        self.said = [m for m in self.said if m not in gone]
 
 
 class Stage:
@@ -98,15 +102,17 @@ class Stage:
         said: Sequence[Message] = (QUESTION,),
         refused: Mapping[str, UsageError] | None = None,
         scripts: Mapping[str, Script] | None = None,
+        provider: Recorded | None = None,
+        revision: int = 0,
         **more: object,
     ) -> None:
         plan = Plan(mode=mode, participants=seat(models), **more)  # type: ignore[arg-type]
-        self.provider = Recorded(scripts or {})
+        self.provider = provider or Recorded(scripts or {})
         self.transcript = Said(said)
         self.stop = Stop()
         self.steps: list[str] = []
         self._refused = refused or {}
-        scene = Scene(run="run_1", discussion="dis_1", plan=plan)
+        scene = Scene(run="run_1", discussion="dis_1", plan=plan, revision=revision)
         self.table = LiveTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step)
 
     async def _chain(self, who: Participant) -> Sequence[Resolved]:

@@ -27,8 +27,11 @@ from moot.store.charges import spent_on
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
+from moot.store.retries import Retries
 from moot.store.runs import Claim
-from tests.store.running import answer, claim, first_run
+from tests.store.debating import Pen, brief, first_debate, lane, turn
+from tests.store.people import ANNA
+from tests.store.running import WORKER, answer, claim, first_run
 
 SEAT = Seat("alpha", "answer", 0)
 AT: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0}
@@ -177,3 +180,24 @@ async def test_turns_that_are_not_spoken_anew_are_closed(database: Database) -> 
         await here.record.close("follow_up_interrupt")
         assert await here.messages() == [("So far", "Hm", "interrupted")]
         assert [type(event) for event in await here.events()] == [Notice, TurnEnded]
+
+
+async def test_what_is_to_be_spoken_anew_is_forgotten_as_it_is_in_the_database(database: Database) -> None:
+    run, held = await first_debate(database)
+    turns = [
+        turn(held, "alpha"),
+        turn(held, "beta"),
+        brief(held, "alpha", "debate", "alpha"),
+        brief(held, "beta", "debate", "beta"),
+        brief(held, "beta", "synthesis", None),
+        turn(held, "alpha", "debate"),
+        turn(held, "beta", "debate", "failed"),
+    ]
+    await Pen(database, held).keep(turns, [lane("beta")])
+    discussions = Discussions(database)
+    async with kept(database, again=await claim(database, run.id)) as here:
+        here.record.said[:] = await discussions.messages(run.discussion)
+        here.record.forget("beta")
+        await Retries(database, WORKER).one(ANNA, run.id, "beta")
+        assert tuple(here.record.said) == await discussions.messages(run.discussion)
+        assert len(here.record.said) == 1 + len(turns) - 2

@@ -1,5 +1,7 @@
 """Dialogues at a table: who is asked, what is kept, and what a failure or a stop does to the others."""
 
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import get_args
 
 import pytest
@@ -8,12 +10,27 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from moot.engine.table import Stopped, run_status
+from moot.model.chunks import Text, Usage
+from moot.model.debates import Debate
 from moot.model.discussions import Message
 from moot.model.errors import MissingKey, StoreUnavailable
-from moot.model.events import Event, Reason, Seat, StageStarted, TextDelta, TurnEnded, TurnStatus
+from moot.model.events import (
+    Event,
+    Notice,
+    Reason,
+    Seat,
+    StageStarted,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
+from moot.model.requests import ModelRequest
+from moot.providers.provider import ChunkStream
 from moot.providers.scripts import Script
 from moot.streams.stop import Stop
-from tests.engine.tables import QUESTION, Stage
+from tests.api import debating
+from tests.engine.tables import QUESTION, Recorded, Stage
 
 SCRIPTS = {
     "yes": Script(answer="Yes, indeed."),
@@ -331,3 +348,266 @@ class TestRunStatus:
     )
     def test_where_nobody_finished(self, turns: list[TurnStatus], status: str) -> None:
         assert status_of(turns) == status
+
+
+DEBATING = debating.TABLE | {
+    "broken": Script(fault="unauthorized"),
+    "mute": Script(answer="Yes.", when={debating.SECOND: "Still.", **debating.CLERK, debating.SYNTHESIS: ""}),
+    "endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless"),
+    "stuck": Script(
+        answer="So.", when={debating.SECOND: "On and on. ", **debating.CLERK}, chunk=11, pace=0.002
+    ),
+}
+
+
+class Priced(Recorded):
+    """What is asked costs a dollar, each time."""
+
+    def cost(self, model: str, usage: Usage) -> float | None:
+        return 1.0
+
+
+class Stuck(Recorded):
+    """Whoever is called stuck never comes to an end once the others are to be read."""
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        async for chunks in super().stream(request, key):
+            yield chunks
+            while request.model == "stuck" and debating.SECOND in str(request.messages[-1]):
+                await asyncio.sleep(0.002)
+                yield [Text("On and on. ")]
+
+
+class Patient(Recorded):
+    """The one called yes does not answer before somebody else was let try again."""
+
+    def __init__(self, scripts: Mapping[str, Script]) -> None:
+        super().__init__(scripts)
+        self.tried = asyncio.Event()
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        if request.model == "yes":
+            await self.tried.wait()
+        async for chunks in super().stream(request, key):
+            yield chunks
+
+
+def debate(*models: str, **more: object) -> Stage:
+    return Stage("debate", *models, scripts=DEBATING, **more)  # type: ignore[arg-type]
+
+
+def notices(table: Stage) -> list[tuple[str, str]]:
+    return [(event.kind, event.message) for event in table.transcript.events if isinstance(event, Notice)]
+
+
+def spoken_at(table: Stage, at: str) -> dict[str | None, str]:
+    return {m.participant: m.status for m in table.transcript.said if m.stage == at and m.participant}
+
+
+class TestWaiting:
+    async def test_a_stage_goes_on_when_enough_have_answered(self) -> None:
+        table = debate("yes", "endless", "no", debate=Debate(quorum=2))
+        assert await table.table.play() == "completed"
+        assert spoken_at(table, "initial") == {"alpha": "completed", "beta": "stopped", "gamma": "completed"}
+        assert spoken_at(table, "debate") == {"alpha": "completed", "gamma": "completed"}
+        assert table.transcript.lanes["beta"].late
+
+    async def test_a_stage_goes_on_when_the_time_is_over(self) -> None:
+        table = debate("endless", "yes", "endless", debate=Debate(deadline=0.05))
+        assert await table.table.play() == "completed"
+        assert spoken_at(table, "initial") == {"alpha": "stopped", "beta": "completed", "gamma": "stopped"}
+        assert {who for who, lane in table.transcript.lanes.items() if lane.late} == {"alpha", "gamma"}
+        assert spoken_at(table, "synthesis") == {"beta": "completed"}
+
+    async def test_where_all_are_too_slow_to_think_again_the_first_answers_are_summed_up(self) -> None:
+        table = debate("stuck", "stuck", provider=Stuck(DEBATING), debate=Debate(deadline=0.05))
+        assert await table.table.play() == "completed"
+        assert spoken_at(table, "debate") == {"alpha": "stopped", "beta": "stopped"}
+        assert spoken_at(table, "synthesis") == {"alpha": "completed"}
+
+    async def test_whoever_answered_when_nobody_waited_any_more_goes_on_with_the_others(self) -> None:
+        table = debate("yes", "no")
+
+        def late_by_a_hair(event: Event) -> None:
+            """Wait for nobody any more while answers that are there are being kept."""
+            if isinstance(event, TurnEnded) and event.stage == "initial":
+                table.table.stops[event.participant].request("late")
+
+        table.transcript.heard = late_by_a_hair
+        assert await table.table.play() == "completed"
+        assert spoken_at(table, "debate") == {"alpha": "completed", "beta": "completed"}
+        assert not any(lane.late for lane in table.transcript.lanes.values())
+
+    async def test_a_quorum_counts_in_each_stage_anew(self) -> None:
+        table = debate("yes", "no", "stuck", provider=Stuck(DEBATING), debate=Debate(quorum=2))
+        assert await table.table.play() == "completed"
+        assert table.transcript.lanes["gamma"].status == "error"
+
+
+class TestCap:
+    def table(self, cap: float, *models: str, **more: object) -> Stage:
+        return debate(*models or ("yes", "no", "perhaps"), provider=Priced(DEBATING), cap=cap, **more)
+
+    async def test_a_run_that_has_cost_its_cap_ends(self) -> None:
+        table = Stage("continue", "yes", "no", provider=Priced(DEBATING), turns=6, cap=3.0)
+        assert await table.table.play() == "stopped"
+        assert len(table.provider.asked) == 3
+        assert notices(table) == [("cap", "The run has cost $3.0000, and its cap is $3.0000: it ends here.")]
+
+    async def test_one_cent_more_lets_one_more_speak(self) -> None:
+        table = Stage("continue", "yes", "no", provider=Priced(DEBATING), turns=6, cap=3.01)
+        await table.table.play()
+        assert len(table.provider.asked) == 4
+
+    async def test_a_cap_that_is_wide_enough_leaves_nothing_out(self) -> None:
+        table = self.table(100.0)
+        assert await table.table.play() == "completed"
+        assert [kind for kind, _ in notices(table)] == []
+        assert len(table.provider.asked) == 3 + 3 + 1 + 1 + 1 + 3
+
+    async def test_the_debate_is_left_out_where_it_would_leave_nothing_for_the_synthesis(self) -> None:
+        table = self.table(10.99)  # spent 3, and 2 * (1 + 3) more
+        assert await table.table.play() == "completed"
+        assert spoken_at(table, "debate") == {}
+        assert spoken_at(table, "synthesis") == {"alpha": "completed"}
+        assert notices(table)[:2] == [
+            (
+                "cap",
+                "The debate is left out: it would cost about $8.0000, and of the cap of $10.9900 only $7.9900 are left.",
+            ),
+            ("cap", "The first answers stand as they are."),
+        ]
+        assert {lane.status for lane in table.transcript.lanes.values()} == {"complete"}
+
+    async def test_the_ranking_is_left_out_before_the_ledger(self) -> None:
+        table = self.table(11.0)  # the debate is had; spent 6; a ledger is 4 more, a ranking 8
+        assert await table.table.play() == "completed"
+        assert [words.partition(" is ")[0] for _, words in notices(table)] == ["The ranking"]
+        assert {one.purpose for one in table.transcript.charges} >= {"ledger", "summary", "synthesis"}
+
+    async def test_the_ledger_is_left_out_too_and_the_answer_is_not(self) -> None:
+        table = self.table(5.0, "yes", "no")  # spent 2: no debate, and no ledger for 4 more
+        assert await table.table.play() == "completed"
+        assert [words.partition(" is ")[0] for _, words in notices(table)] == [
+            "The debate",
+            "The first answers stand as they are.",
+            "The ledger",
+        ]
+        assert spoken_at(table, "synthesis") == {"alpha": "completed"}
+
+    async def test_where_the_first_answers_are_the_cap_the_run_ends_with_them(self) -> None:
+        table = self.table(3.0)
+        assert await table.table.play() == "stopped"
+        assert len([one for one in table.transcript.charges if one.purpose == "synthesis"]) == 0
+        assert spoken_at(table, "synthesis") == {}
+
+
+class TestSummingUp:
+    async def test_where_the_lead_cannot_sum_up_the_next_one_does(self) -> None:
+        table = debate("mute", "no", "perhaps")
+        assert await table.table.play() == "completed"
+        assert spoken_at(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
+        assert ("lead_replaced", "Alpha could not give the synthesis: Beta does.") in notices(table)
+        assert table.steps.count("synthesis/0") == 1
+        told = [m.audience for m in table.transcript.said if m.stage == "synthesis" and m.hidden]
+        assert told == [("alpha",), ("beta",)]
+
+    async def test_where_nobody_can_that_is_told_and_the_answers_stand(self) -> None:
+        table = debate("mute", "mute")
+        assert await table.table.play() == "completed"
+        assert spoken_at(table, "synthesis") == {"alpha": "failed", "beta": "failed"}
+        assert ("missing", "Beta could not give the synthesis, nor could anybody else.") in notices(table)
+
+    async def test_a_lead_who_could_not_before_a_crash_is_not_asked_again(self) -> None:
+        before = debate("mute", "no", "perhaps")
+        await before.table.play()
+        table = debate("mute", "no", "perhaps", said=before.transcript.said)
+        table.transcript.found += before.transcript.found
+        assert await table.table.play() == "completed"
+        assert table.asked == []
+
+
+class TestTryingAgain:
+    async def test_whoever_failed_speaks_anew_while_others_speak_and_takes_part(self) -> None:
+        provider = Patient(DEBATING)
+        table = debate("yes", "slip", provider=provider)
+
+        async def try_until_it_may() -> None:
+            while not table.table.try_again("beta", table.table.plan):
+                await asyncio.sleep(0)
+            provider.tried.set()
+
+        trying = asyncio.create_task(try_until_it_may())
+        assert await table.table.play() == "completed"
+        await trying
+        assert spoken_at(table, "debate") == {"alpha": "completed", "beta": "completed"}
+        assert table.transcript.lanes["beta"].status == "complete"
+        ends = [
+            e.status for e in table.transcript.events if isinstance(e, TurnEnded) and e.participant == "beta"
+        ]
+        assert ends == ["failed", "completed", "completed"]
+
+    async def test_nobody_tries_again_who_has_not_failed_or_where_nothing_goes_on(self) -> None:
+        table = debate("yes", "no")
+        assert not table.table.try_again("beta", table.table.plan)
+        await table.table.play()
+        assert not table.table.try_again("beta", table.table.plan)
+
+
+PHASES: Mapping[str, Callable[[ModelRequest], bool]] = {
+    "first answers": lambda _: True,
+    "refined answers": lambda request: debating.SECOND in str(request.messages[-1]),
+    "synthesis": lambda request: debating.SYNTHESIS in str(request.messages[-1]),
+    "summary": lambda request: debating.MINUTES in request.system,
+    "ledger": lambda request: debating.LEDGER in request.system,
+    "ranking": lambda request: debating.JUDGE in request.system,
+}
+
+
+class StoppedAt(Recorded):
+    """Whoever is asked first in a phase finds the run stopped when it has said a little."""
+
+    def __init__(self, phase: str) -> None:
+        super().__init__(DEBATING)
+        self.asked_before: int | None = None
+        self.stop = Stop()
+        self._phase = PHASES[phase]
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        async for chunks in super().stream(request, key):
+            if self.asked_before is None and self._phase(request):
+                self.stop.request()
+                self.asked_before = len(self.asked)
+            yield chunks
+
+
+@pytest.mark.parametrize("phase", PHASES)
+class TestStopInAnyPhase:
+    async def stopped(self, phase: str) -> tuple[Stage, StoppedAt]:
+        provider = StoppedAt(phase)
+        table = debate("yes", "no", "perhaps", provider=provider)
+        provider.stop = table.stop
+        assert await table.table.play() == "stopped"
+        return table, provider
+
+    async def test_nothing_is_asked_after_it(self, phase: str) -> None:
+        table, provider = await self.stopped(phase)
+        assert provider.asked_before is not None
+        assert len(provider.asked) == provider.asked_before
+        assert provider.closed == len(provider.asked)
+        ended = [turn.status for turn in table.transcript.events if isinstance(turn, TurnEnded)]
+        assert set(ended) <= {"completed", "stopped"}
+
+    async def test_every_turn_that_began_ends_once(self, phase: str) -> None:
+        table, _ = await self.stopped(phase)
+        events = table.transcript.events
+        begun = {event.seat for event in events if isinstance(event, TurnStarted)}
+        ended = [event.seat for event in events if isinstance(event, TurnEnded)]
+        assert len(ended) == len(set(ended))
+        assert begun <= set(ended)
+
+    async def test_no_lane_is_left_in_a_stage_whose_turn_it_did_not_get(self, phase: str) -> None:
+        table, _ = await self.stopped(phase)
+        states = {lane.status for lane in table.transcript.lanes.values()}
+        expected = {"first answers": {"error"}, "refined answers": {"error"}}
+        assert states <= expected.get(phase, {"complete"})

@@ -18,6 +18,7 @@ from moot.model.events import TurnStatus
 from moot.model.faults import fault
 from moot.model.participants import Participant
 from moot.model.plans import Plan
+from moot.store.appending import Entry, Kept
 from moot.store.database import Database
 from moot.store.discussions import Discussions, Page, add_discussion, add_message, give_title, message_values
 from moot.store.events import Events
@@ -26,7 +27,7 @@ from moot.store.schema import discussion as table
 from moot.store.schema import message, run, run_event
 from tests.store.hearing import eventually, hearing
 from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, claimed, employ, start
+from tests.store.running import WORKER, answer, claim, claimed, employ, start
 
 
 @pytest.fixture
@@ -249,6 +250,21 @@ async def test_messages_come_in_the_order_in_which_they_were_said(
     assert await discussions.messages(new.id, limit=3, before=numbers[1]) == everything[:1]
     assert await discussions.messages(new.id, before=numbers[0]) == ()
     assert await discussions.messages("dis_none") == ()
+
+
+async def test_a_run_is_shown_nothing_of_those_after_it(database: Database, discussions: Discussions) -> None:
+    new = await discuss(database, ANNA, "Before.", "So.")
+    older = await claim(database, (await start(database, new, words="Old?")).id)
+    newer = await claim(database, (await start(database, new, words="New?")).id)
+    await Events(database).write([Entry(newer, 1, ["{}"], Kept([answer(newer, "New.")]))])
+    await Events(database).write([Entry(older, 1, ["{}"], Kept([answer(older, "Old, and late.")]))])
+    shown = [
+        [m.content for m in await discussions.messages(new.id, place=one.place)] for one in (older, newer)
+    ]
+    assert shown == [
+        ["Before.", "So.", "Old?", "Old, and late."],
+        ["Before.", "So.", "Old?", "Old, and late.", "New?", "New."],
+    ]
 
 
 async def test_a_message_comes_back_as_it_was_stored(database: Database, discussions: Discussions) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moot.context.fitting import cut
 from moot.context.prompts import written
@@ -32,7 +33,7 @@ def positions(said: Sequence[Message], run: str) -> list[Position]:
     """List those who answered in a run, by their ids; errors are no answers."""
     found: dict[str, Position] = {}
     for stage in IN_LANES:
-        for message in said:
+        for message in map(_unfolded, said):
             if message.run == run and message.stage == stage and _is_answer(message):
                 who = message.participant or ""
                 found[who] = Position(found[who].first if who in found else message, message)
@@ -79,6 +80,11 @@ def _labelled(answers: Sequence[Message], room: int) -> str:
 def _heading(message: Message) -> str:
     cut_off = " (cut off)" if message.status != "completed" else ""
     return f"### {message.name}{cut_off}"
+
+
+def _unfolded(message: Message) -> Message:
+    """Take what was folded away for the answer where there is nothing else."""
+    return message if message.content.strip() else replace(message, content=message.details)
 
 
 def _is_answer(message: Message) -> bool:

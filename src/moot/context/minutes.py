@@ -30,6 +30,7 @@ from moot.model.events import Agreed, BallotCast, LedgerMade, RankingMade, Summa
 from moot.model.participants import Participant
 
 SHORTEST_QUOTE = 12  # characters; fewer would be in any answer
+AROUND = r"\A(?:[\s\"'“”„»«\u2018\u2019…]|\.\.\.)+"  # what models put before a quote, and after it
 
 
 class Row(Struct, frozen=True, rename="camel"):
@@ -197,7 +198,7 @@ def _row(participant: str, row: Row) -> PerModel:
 def _nameless(text: str, names: Sequence[str]) -> str:
     """Take the names out of an answer, so that nobody is judged by who they are."""
     named = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    return re.sub(rf"\b(?:{named})\b", "[one of them]", text)
+    return re.sub(rf"(?<!\w)(?:{named})(?!\w)", "[one of them]", text)
 
 
 def _out_of_range(scores: Sequence[int]) -> str | None:
@@ -267,7 +268,9 @@ def _flip(one: Any, labels: Mapping[str, Position]) -> Flip | None:
 
 def find_quote(quote: str, text: str) -> str | None:
     """Find a quote in a text, whatever the white space between its words, and return it as it stands there."""
-    words = quote.strip().strip("\"'“”„»«…").split()
+    for _ in range(2):  # at its beginning and, turned around, at its end
+        quote = re.sub(AROUND, "", quote)[::-1]
+    words = quote.split()
     if len(" ".join(words)) < min(SHORTEST_QUOTE, len(text.strip())):
         return None
     found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None

@@ -149,7 +149,7 @@ class Executor:
         return status
 
     async def _record(self, claim: Claim, journal: RunJournal, told: Sequence[Event]) -> Record:
-        said = await self._discussions.messages(claim.discussion)
+        said = await self._discussions.messages(claim.discussion, place=claim.place)
         return Record(journal, claim, said, told, lambda: self._told(claim))
 
     async def _told(self, claim: Claim) -> list[Event]:

@@ -85,9 +85,10 @@ class Record:
         return ended, replace(remains.message(self._claim, ended), **asked)
 
     def forget(self, participant: str) -> None:
-        mine = (self._claim.run, participant)
-        kept = [m for m in self.said if (m.run, m.participant) != mine or m.status in ANSWERED]
-        self.said[:] = kept
+        mine = [m for m in self.said if m.run == self._claim.run and participant in {m.participant, m.thread}]
+        answered = {m.stage for m in mine if m.participant == participant and m.status in ANSWERED}
+        gone = [m for m in mine if m.status not in ANSWERED or (m.hidden and m.stage not in answered)]
+        self.said[:] = [m for m in self.said if m not in gone]
 
     async def close(self, reason: Reason | None) -> None:
         """End the turns that will not be spoken anew, or that a mistake of ours cut off."""

@@ -49,7 +49,10 @@ class Stage:
             return False
         waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._failed[who] = waiting
-        return await waiting
+        try:
+            return await waiting
+        finally:
+            self._failed.pop(who, None)
 
     def may_try_again(self, who: str) -> bool:
         return who in self._failed

@@ -112,6 +112,7 @@ class LiveTable:
     ) -> dict[str, TurnStatus]:
         self._leave_if_stopped()
         seats = [Seat(one.id, stage, round) for one in (self.plan.speaking if who is None else who)]
+        self._turns.wait_again()
         rules = self.plan.debate if then is not None else None
         self._stage = current = Stage(
             [seat.participant for seat in seats], rules.quorum if rules else None, self._call_late
@@ -133,6 +134,7 @@ class LiveTable:
         brief: Brief,
         role: Role,
     ) -> TurnStatus:
+        self._turns.wait_again()
         manner = Manner(view=view, brief=brief, role=role)
         return await self._step(
             f"{stage}/{round}", partial(self._first_to_speak, candidates, stage, round, manner)

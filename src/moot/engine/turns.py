@@ -130,6 +130,12 @@ class Turns:
         self.stops[participant] = Stop(stop)
         self._transcript.forget(participant)
 
+    def wait_again(self) -> None:
+        """Let those speak in what comes next who were too slow for what came before."""
+        for who, stop in self.stops.items():
+            if stop.reason == "late":
+                self.stops[who] = Stop(self._stop)
+
     @property
     def spent(self) -> float:
         """What the run has cost until now, as far as prices are known."""

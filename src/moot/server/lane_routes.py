@@ -16,7 +16,7 @@ from moot.store.runs import Runs
 
 class LaneRoutes(Controller):
     path = "/api/runs/{id:str}"
-    tags = ("runs",)
+    tags = ("lanes",)
 
     @get("/lanes/{participant:str}/messages", summary="What a participant was told, and what it answered")
     async def messages(

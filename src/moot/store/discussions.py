@@ -105,20 +105,24 @@ class Discussions:
         *,
         before: int | None = None,
         upto: int | None = None,
+        place: int | None = None,
         limit: int | None = None,
         hidden: bool = True,
     ) -> tuple[Message, ...]:
         """Return the newest messages, in their order: run by run, so that what was interrupted comes first.
 
-        `before` goes on from the message of that number; `upto` leaves out what was not there yet at that one.
+        `before` goes on from the message of that number; `upto` leaves out what was not there yet at that one,
+        and `place` what was said in runs after the one that has it.
         """
         query = select(*MESSAGE_FIELDS).where(message.c.discussion == id)
         if before is not None:
             here = (message.c.number == before, message.c.discussion == id)
-            place = select(message.c.place).where(*here).scalar_subquery()
-            query = query.where(tuple_(message.c.place, message.c.number) < tuple_(place, before))
+            its_place = select(message.c.place).where(*here).scalar_subquery()
+            query = query.where(tuple_(message.c.place, message.c.number) < tuple_(its_place, before))
         if upto is not None:
             query = query.where(message.c.number <= upto)
+        if place is not None:
+            query = query.where(message.c.place <= place)
         if not hidden:
             query = query.where(message.c.hidden.is_(False))
         query = query.order_by(message.c.place.desc(), message.c.number.desc()).limit(limit)

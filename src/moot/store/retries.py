@@ -105,9 +105,15 @@ async def _failed(connection: AsyncConnection, id: str, plan: Plan) -> list[str]
 
 
 async def _forget(connection: AsyncConnection, id: str, participant: str) -> None:
-    """Delete the turns that are to be spoken anew, of which the log still tells, and open the lane again."""
+    """Delete the turns that are to be spoken anew, of which the log still tells, and open the lane again.
+
+    What was told before such a turn goes too: it is told anew, with what the others have answered since.
+    """
     mine = (message.c.run == id, message.c.participant == participant)
     await connection.execute(delete(message).where(*mine, message.c.status.not_in(ANSWERED)))
+    answered = select(message.c.stage).where(*mine)
+    told = (message.c.run == id, message.c.thread == participant, message.c.hidden.is_(True))
+    await connection.execute(delete(message).where(*told, message.c.stage.not_in(answered)))
     first = select(message.c.id).where(*mine, message.c.stage == "initial")
     begun = (await connection.execute(first)).first() is not None
     await move(

@@ -1,0 +1,143 @@
+"""The routes of lanes: what they answer, in which words, and what is wished then."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from moot.store.database import Database
+from tests.server.talking import Talking, talking
+from tests.store.debating import Pen, lane, turn
+
+DEBATE = {"participants": ["scripted/echo", "scripted/echo"], "mode": "debate"}
+
+
+class Lanes:
+    """A debate of two in which Beta failed, that nobody executes."""
+
+    def __init__(self, table: Talking, run: str, message: str, pen: Pen) -> None:
+        self.table = table
+        self.run = run
+        self.message = message
+        self.pen = pen
+        self.taken_up: list[tuple[str, int]] = []
+        table.house.durable.start = lambda run, revision=0: self.taken_up.append((run, revision))  # type: ignore[method-assign]
+
+    async def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        response = await self.table.call(method, f"/api/runs/{self.run}/{path}", body)
+        return response.status_code, response.json()
+
+
+@pytest.fixture
+async def lanes(database: Database) -> AsyncIterator[Lanes]:
+    async with talking(database) as table:
+        opened = await table.open(**DEBATE)
+        run = opened["run"]["id"]
+        held = await table.house.runs.claim(run, table.house.worker)
+        assert held is not None
+        pen = Pen(database, held)
+        await pen.keep(
+            [turn(held, "alpha"), turn(held, "beta", status="failed")],
+            [lane("alpha", "debate"), lane("beta", error="Key rejected.")],
+        )
+        yield Lanes(table, run, opened["message"]["id"], pen)
+
+
+async def test_a_thread_is_read_with_how_its_lane_stands(lanes: Lanes) -> None:
+    status, thread = await lanes.call("GET", "lanes/beta/messages")
+    assert status == 200
+    assert thread["lane"] == {
+        "participant": "beta",
+        "status": "error",
+        "error": "Key rejected.",
+        "late": False,
+        "name": "Beta",
+        "model": "scripted/echo",
+        "anchors": {"initial": lanes.message},
+    }
+    assert [(m["role"], m["status"]) for m in thread["messages"]] == [
+        ("user", "completed"),
+        ("assistant", "failed"),
+    ]
+
+
+async def test_nobody_has_no_thread(lanes: Lanes) -> None:
+    status, problem = await lanes.call("GET", "lanes/omega/messages")
+    assert (status, problem["detail"]) == (404, "Nobody called 'omega' has a lane in this run.")
+
+
+async def test_a_stop_of_one_is_a_wish(lanes: Lanes) -> None:
+    status, run = await lanes.call("POST", "lanes/alpha/stop")
+    assert (status, run["id"], run["status"]) == (200, lanes.run, "running")
+    wishes = await lanes.table.house.runs.wishes(lanes.run)
+    assert (wishes.stop, wishes.stopped) == (None, ("alpha",))
+    status, _ = await lanes.call("POST", "lanes/omega/stop")
+    assert status == 404
+
+
+async def test_a_retry_while_the_run_goes_on_is_heard_by_whoever_has_it(lanes: Lanes) -> None:
+    status, run = await lanes.call("POST", "lanes/beta/retry")
+    assert (status, run["status"], run["revision"]) == (202, "running", 1)
+    assert lanes.taken_up == []
+    again = (await lanes.table.house.runs.wishes(lanes.run)).again
+    assert again is not None
+    assert again.retried == {"beta": 1}
+
+
+@pytest.mark.parametrize("path", ["lanes/beta/retry", "retry-failed"])
+async def test_a_retry_after_the_end_takes_the_run_up_again(lanes: Lanes, path: str) -> None:
+    await lanes.pen.end()
+    status, run = await lanes.call("POST", path)
+    assert (status, run["status"], run["revision"], run["ended_at"]) == (202, "waiting", 1, None)
+    assert lanes.taken_up == [(lanes.run, 1)]
+
+
+@pytest.mark.parametrize("body", [None, {}, {"model": None}])
+async def test_a_retry_without_a_model_keeps_it(lanes: Lanes, body: object) -> None:
+    await lanes.call("POST", "lanes/beta/retry", body)
+    plan = await lanes.table.house.runs.plan(lanes.run)
+    assert plan.participant("beta").model == "scripted/echo"
+
+
+async def test_a_retry_may_bring_another_model(lanes: Lanes) -> None:
+    status, _ = await lanes.call("POST", "lanes/beta/retry", {"model": "scripted/steady"})
+    assert status == 202
+    plan = await lanes.table.house.runs.plan(lanes.run)
+    assert [who.model for who in plan.participants] == ["scripted/echo", "scripted/steady"]
+
+
+async def test_a_model_that_nobody_offers_is_refused_before_anything_changes(lanes: Lanes) -> None:
+    status, problem = await lanes.call("POST", "lanes/beta/retry", {"model": "nobody/at-all"})
+    assert (status, problem["errors"][0]["field"]) == (400, "model")
+    report = await lanes.table.ok("GET", f"/api/runs/{lanes.run}")
+    assert (report["revision"], report["lanes"][1]["status"]) == (0, "error")
+
+
+@pytest.mark.parametrize("body", [{"models": "scripted/echo"}, {"model": 3}, []])
+async def test_a_body_that_says_something_else_is_refused(lanes: Lanes, body: object) -> None:
+    status, _ = await lanes.call("POST", "lanes/beta/retry", body)
+    assert status == 400
+
+
+async def test_what_has_not_failed_is_not_tried_again(lanes: Lanes) -> None:
+    status, problem = await lanes.call("POST", "lanes/alpha/retry")
+    assert (status, problem["detail"]) == (409, "Alpha has not failed: there is nothing to try again.")
+    await lanes.call("POST", "retry-failed")
+    status, problem = await lanes.call("POST", "retry-failed")
+    assert status == 409
+    assert problem["detail"] == "Nobody has failed in this run: there is nothing to try again."
+
+
+async def test_a_run_that_is_being_stopped_is_waited_for(lanes: Lanes) -> None:
+    await lanes.call("POST", "stop")
+    for path in ("lanes/beta/retry", "retry-failed"):
+        status, problem = await lanes.call("POST", path)
+        assert (status, problem["detail"]) == (
+            409,
+            "This run is being stopped: wait for its end, then try again.",
+        )
+
+
+async def test_nobody_who_takes_no_part_is_tried_again(lanes: Lanes) -> None:
+    status, problem = await lanes.call("POST", "lanes/omega/retry")
+    assert (status, problem["detail"]) == (404, "Nobody called 'omega' takes part in this run.")

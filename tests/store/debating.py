@@ -1,0 +1,87 @@
+"""Debates that are stored: their lanes, what was said in them, and what became of it."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from moot.model.debates import Lane, LaneStatus
+from moot.model.discussions import Discussion, Message, Run
+from moot.model.events import Notice, RunStatus, TurnStatus
+from moot.model.ids import new_id
+from moot.model.participants import seat
+from moot.store.appending import Ending, Entry, Kept
+from moot.store.database import Database
+from moot.store.discussions import add_discussion
+from moot.store.events import Events
+from moot.store.runs import Claim
+from tests.store.people import ANNA, discuss, settle
+from tests.store.running import OTHER, WORKER, answer, claim, employ, start
+
+
+async def debating(database: Database, model: str = "scripted/echo") -> Discussion:
+    """A discussion of three that is a debate."""
+    one = await discuss(database)
+    three = replace(one, id=new_id("dis"), mode="debate", participants=seat((model,) * 3))
+    async with database.write() as connection:
+        await add_discussion(connection, ANNA, ANNA, three)
+    return three
+
+
+async def first_debate(database: Database) -> tuple[Run, Claim]:
+    """Settle a database, and claim the first debate in it."""
+    await settle(database)
+    await employ(database, WORKER, OTHER)
+    run = await start(database, await debating(database), words="Why?")
+    return run, await claim(database, run.id)
+
+
+def turn(
+    held: Claim, who: str, stage: str = "initial", status: TurnStatus = "completed", **more: object
+) -> Message:
+    words = "" if status == "failed" else f"{who} in {stage}"
+    said = answer(held, words, participant=who)
+    return replace(said, stage=stage, status=status, thread=who, **more)
+
+
+def brief(held: Claim, who: str, stage: str, thread: str | None) -> Message:
+    return Message(
+        id=new_id("msg"),
+        discussion=held.discussion,
+        run=held.run,
+        role="user",
+        content=f"For {who}",
+        stage=stage,
+        audience=(who,),
+        thread=thread,
+        hidden=True,
+        created_at=1.0,
+    )
+
+
+def lane(who: str, status: LaneStatus = "error", **more: object) -> Lane:
+    return Lane(participant=who, status=status, **more)  # type: ignore[arg-type]
+
+
+class Pen:
+    """Writes what comes of a claimed run, event by event."""
+
+    def __init__(self, database: Database, held: Claim) -> None:
+        self._events = Events(database)
+        self._held = held
+        self._seq = held.seq
+
+    async def keep(
+        self, messages: Sequence[Message] = (), lanes: Sequence[Lane] = (), **more: object
+    ) -> None:
+        await self._write(kept=Kept(list(messages), list(lanes), **more))  # type: ignore[arg-type]
+
+    async def end(self, status: RunStatus = "completed", revision: int = 0) -> None:
+        await self._write(ending=Ending(status, 9.0, revision))
+
+    async def _write(self, kept: Kept | None = None, ending: Ending | None = None) -> None:
+        self._seq += 1
+        told = msgspec.json.encode(Notice(kind="waiting", message="Something was written.", seq=self._seq))
+        entry = Entry(self._held, self._seq, [told.decode()], kept, ending)
+        written = await self._events.write([entry])
+        assert not written.stale

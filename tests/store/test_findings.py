@@ -1,0 +1,38 @@
+import msgspec
+
+from moot.model.events import Agreed, BallotCast, Finding
+from moot.store.database import Database
+from moot.store.findings import findings_of
+from tests.store.debating import Pen, debating, first_debate
+from tests.store.running import claim, start
+
+AGREED = Agreed(basis="x", agree=True, reason="Both say so.", seq=3, saved=0.5)
+BALLOT = BallotCast(basis="y", participant="alpha", order=(("beta", "gamma"),), cost=None, seq=4)
+
+
+def named(*found: Finding) -> dict[str, str]:
+    return {one.name: msgspec.json.encode(one).decode() for one in found}
+
+
+async def test_what_was_found_comes_back_as_it_was(database: Database) -> None:
+    run, held = await first_debate(database)
+    assert await findings_of(database, run.id) == []
+    await Pen(database, held).keep(findings=named(AGREED, BALLOT))
+    assert sorted(await findings_of(database, run.id), key=lambda one: one.seq) == [AGREED, BALLOT]
+
+
+async def test_what_rests_on_the_same_is_there_once_and_the_first_counts(database: Database) -> None:
+    run, held = await first_debate(database)
+    pen = Pen(database, held)
+    await pen.keep(findings=named(AGREED))
+    await pen.keep(findings=named(msgspec.structs.replace(AGREED, reason="No.", seq=9)))
+    assert await findings_of(database, run.id) == [AGREED]
+
+
+async def test_each_run_has_its_own(database: Database) -> None:
+    run, held = await first_debate(database)
+    other = await start(database, await debating(database))
+    await Pen(database, held).keep(findings=named(AGREED))
+    await Pen(database, await claim(database, other.id)).keep(findings=named(BALLOT))
+    assert await findings_of(database, run.id) == [AGREED]
+    assert await findings_of(database, other.id) == [BALLOT]
