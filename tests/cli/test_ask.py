@@ -10,17 +10,22 @@ import msgspec
 import pytest
 from inline_snapshot import snapshot
 
+from moot.cli import ask
 from moot.model.events import (
     BallotCast,
     Event,
+    Reason,
     RunEnded,
     RunStarted,
+    RunStatus,
     StageStarted,
     SummaryMade,
     TextDelta,
     TurnEnded,
+    TurnStatus,
 )
 from moot.providers.scripts import SAMPLE
+from moot.streams.stop import Stop
 from tests.api.debating import (
     CLERK,
     CONVINCED,
@@ -32,6 +37,7 @@ from tests.api.debating import (
     TOGETHER,
     YES,
 )
+from tests.channels.dialogue import ends
 from tests.cli.process import NOBODY, SECONDS, Moot, complaint, heard_out
 from tests.taking import KEY, LabServer
 
@@ -513,6 +519,33 @@ async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(moot: Mo
     moot.write("moot.toml", f'[providers.work]\nbase_url = "{lab.url}/v1"')
     await asyncio.to_thread(moot, "ask", "hi", "-m", "work/echo", WORK_KEY=KEY)
     assert KEY not in [call.key for call in lab.lab.calls]
+
+
+async def test_a_cap_that_cannot_hold_is_called_so(moot: Moot, lab: LabServer) -> None:
+    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{lab.url}/v1"')
+    models = ("-m", "lab/echo", "-m", "scripted/echo", "-m", "lab/echo")
+    done = await asyncio.to_thread(moot, "ask", "hi", *models, "--cap", "0.5")
+    assert done.returncode == 0
+    assert done.stderr == "moot: The price of lab/echo is not known: --cap does not count it.\n"
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "turn", "code"),
+    [
+        (None, "completed", "completed", 0),
+        (None, "failed", "failed", 1),
+        ("stopped_by_user", "stopped", "completed", 130),
+        ("over_cap", "stopped", "completed", 0),
+        ("over_cap", "stopped", "failed", 1),
+    ],
+)
+def test_a_run_that_has_reached_its_cap_was_not_stopped_by_anybody(
+    reason: Reason | None, status: RunStatus, turn: TurnStatus, code: int
+) -> None:
+    stop = Stop()
+    if reason is not None:
+        stop.request(reason)
+    assert ask._exit_code(RunEnded(status=status), [ends("alpha", status=turn)], stop) == code
 
 
 def test_a_full_disk_is_told(moot: Moot) -> None:

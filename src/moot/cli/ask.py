@@ -17,6 +17,7 @@ from moot.context.question import question
 from moot.engine import inline
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
+from moot.model.chunks import Usage
 from moot.model.errors import UsageError
 from moot.model.events import FINDINGS, Event, Finding, RunEnded, TurnEnded
 from moot.model.participants import Participant
@@ -39,7 +40,16 @@ async def _run(options: Options, piped: str) -> int:
     files = tuple(read_file(path) for path in options.files)
     async with Registry(chosen.providers, os.environ) as registry:
         lanes = await seated(options.models, files, chosen, registry)
+        if options.cap is not None:
+            await _tell_of_unknown_prices(lanes)
         return await _ask(options, lanes, _asked(options, piped, files), Speaker(chosen.limits))
+
+
+async def _tell_of_unknown_prices(lanes: Sequence[Lane]) -> None:
+    """Say where a cap cannot hold."""
+    for model in {model.name: model for lane in lanes for model in lane.chain}.values():
+        if await asyncio.to_thread(model.provider.cost, model.model, Usage(1, 1)) is None:
+            sys.stderr.write(f"moot: The price of {model.name} is not known: --cap does not count it.\n")
 
 
 def _piped() -> str:
