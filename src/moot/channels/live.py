@@ -61,7 +61,8 @@ class Live:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._columns: dict[str, Column] = {}
-        self._stage: str | None = None
+        self._staged = False
+        self._concluding = False  # the minutes are being made, and nobody sees that
         self._found = Findings()
         self._live = RichLive(
             get_renderable=self.view,
@@ -89,11 +90,11 @@ class Live:
                     name = f"{column.participant.name}: " if column else ""
                     self._console.print(Text(safe(f"{name}{aside(event)}"), style="dim"))
                 case StageStarted():
-                    self._stage = event.stage
+                    self._staged, self._concluding = True, event.stage == "synthesis"
                     marker = Text(stage_words(event), style="dim")
                     self._write_out(Group(Rule(marker, characters="╌", style="dim"), ""))
                 case RunEnded() if self._found.there:
-                    self._stage = ""
+                    self._concluding = False
                     self._write_out(self._minutes())
                 case _:
                     update(self._columns, event, keep=self._console.width * self._console.height)
@@ -101,10 +102,6 @@ class Live:
                         self._columns[event.participant].since = self._console.get_time()
                     elif isinstance(event, TurnEnded) and self._staged:
                         self._write_out_if_silent()
-
-    @property
-    def _staged(self) -> bool:
-        return self._stage is not None
 
     def close(self) -> None:
         self._live.stop()
@@ -135,7 +132,7 @@ class Live:
         """Draw every column's newest lines, side by side where there is room, else below each other."""
         columns = [column for column in self._columns.values() if column.open or not self._staged]
         if not columns:
-            return Text(MINUTES if self._stage == "synthesis" else "", style="dim")
+            return Text(MINUTES if self._concluding else "", style="dim")
         room = max(8, self._console.height - 2)
         if self._console.width // len(columns) < NARROWEST:
             return self._stack(columns, room)
