@@ -23,6 +23,7 @@ from tests.channels.dialogue import (
     sits_down,
     thinks,
 )
+from tests.channels.findings import FOUND, debated, opens_stage
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 OPENING = (sits_down("a/one", "b/two"), begins("alpha", "a/one"), begins("beta", "b/two"))
@@ -293,6 +294,45 @@ Still round.
         hostile = (opens(0), begins("alpha"), says("alpha", HOSTILE), ends("alpha", HOSTILE))
         written = screen(sits_down("a/one", "b/two"), *hostile, width=width)
         assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b") if mark in written] == []
+
+
+class TestDebate:
+    """All speak at once, then one does; the minutes stand below."""
+
+    def test_it_reads_from_top_to_bottom_and_the_minutes_come_last(self) -> None:
+        written = shown_before_the_end(*debated(*FOUND))
+        words = (
+            "First answers",
+            "alpha, first.",
+            "gamma, first.",
+            " Debate ",
+            "alpha, second.",
+            "gamma, second.",
+            " Synthesis ",
+            "alpha, together.",
+            " Minutes ",
+            "Two want to split,",
+            "Cost in all: $0.95",
+        )
+        places = [written.index(word) for word in words]
+        assert places == sorted(places)
+        assert [written.count(word) for word in words] == [1] * len(words)
+
+    def test_what_is_found_is_not_written_out_before_the_end(self) -> None:
+        assert "Two want to split" not in shown_before_the_end(*debated(*FOUND)[:-1])
+
+    def test_whoever_waits_for_the_minutes_is_told_so(self) -> None:
+        *events, _ = debated(*FOUND)
+        assert "The minutes are being written" in drawn(*events)
+        assert "The minutes are being written" not in drawn(*debated(*FOUND))
+        assert "The minutes are being written" not in drawn(*debated(*FOUND)[:10])
+
+    def test_where_nobody_answered_there_are_no_minutes(self) -> None:
+        refused = [ends(who, status="failed", trouble=REJECTED) for who in ("alpha", "beta")]
+        events = (sits_down("a/one", "b/two"), opens_stage("initial"), *refused, RunEnded(status="failed"))
+        written = shown_before_the_end(*events)
+        assert written.count(REJECTED.message) == 2
+        assert "Cost" not in written
 
 
 def drawn(*events: Event) -> str:

@@ -35,6 +35,7 @@ from tests.channels.dialogue import (
     sits_down,
     thinks,
 )
+from tests.channels.findings import FOUND, HOSTILE_SUMMARY, debated, opens_stage
 
 
 def read(reader: Reader, *events: Event) -> None:
@@ -237,6 +238,67 @@ Squ
         assert together(*events)[1] == "moot: Alpha: Trying again.\n"
 
 
+class TestPlainInADebate:
+    def test_stages_have_names_and_the_minutes_come_last(self) -> None:
+        out, err = together(*debated(*FOUND)[1:])
+        said, _, minutes = out.partition("--- Minutes ---\n\n")
+        assert err == ""
+        assert said == snapshot("""\
+--- First answers ---
+
+=== Alpha · a/one ===
+alpha, first.
+
+=== Beta · b/two ===
+
+=== Gamma · a/one ===
+gamma, first.
+
+--- Debate ---
+
+=== Alpha · a/one ===
+alpha, second.
+
+=== Gamma · a/one ===
+gamma, second.
+
+--- Synthesis ---
+
+=== Alpha · a/one ===
+alpha, together.
+
+""")
+        assert minutes.startswith("Overview: Two want to split, one does not.\n")
+        assert minutes.endswith("\nCost: $0.95\n\n")
+
+    def test_what_is_found_is_not_printed_before_the_synthesis(self) -> None:
+        out = StringIO()
+        reader = Plain(out, StringIO())
+        reader(debated(*FOUND)[:-1])
+        assert "Overview" not in out.getvalue()
+        assert out.getvalue().endswith("alpha, together.\n\n")
+
+    def test_where_nobody_answered_there_are_no_minutes(self) -> None:
+        refused = [ends(who, status="failed", trouble=REJECTED) for who in ("alpha", "beta", "gamma")]
+        out, _ = together(opens_stage("initial"), *refused, RunEnded(status="failed"))
+        assert out.count(f"[failed: {REJECTED.message}]") == 3
+        assert out.startswith("--- First answers ---\n")
+        assert "Cost" not in out
+
+    def test_whoever_nobody_waited_for_is_told_why(self) -> None:
+        late = ends(
+            "beta", "Squ", status="stopped", finish=None, trouble=fault("timeout", "It was too slow.")
+        )
+        out, _ = together(opens_stage("initial"), late)
+        assert "Squ\n[stopped: It was too slow.]\n" in out
+
+    def test_a_screen_is_not_steered_by_what_was_found(self) -> None:
+        out = Screen()
+        read(Plain(out, StringIO()), *debated(HOSTILE_SUMMARY))
+        assert "\x1b" not in out.getvalue()
+        assert "title" in out.getvalue()
+
+
 class TestJson:
     EVENTS = (
         sits_down("a/one", "b/two"),
@@ -246,6 +308,7 @@ class TestJson:
         says("alpha", "two\nlines\u2028three\x1b"),
         notice("Trying again.", "beta"),
         ends("alpha", "two\nlines", status="partial", trouble=BROKE),
+        *FOUND,
         RunEnded(status="completed"),
     )
 

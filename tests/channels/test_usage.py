@@ -2,8 +2,10 @@ from inline_snapshot import snapshot
 
 from moot.channels.usage import usage_lines
 from moot.model.chunks import Usage
+from moot.model.events import FINDINGS, Agreed
 from moot.model.participants import seat
 from tests.channels.dialogue import BROKE, REJECTED, ends
+from tests.channels.findings import FOUND
 
 
 def test_usage_is_one_line_a_participant() -> None:
@@ -45,3 +47,24 @@ def test_estimates_and_tiny_costs_are_called_so() -> None:
     (tiny,) = usage_lines(seat(("a/one",)), [ends("alpha", cost=4e-7)])
     assert "about $0.1" in estimated
     assert "less than $0.000001" in tiny
+
+
+def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> None:
+    gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=0.05)
+    found = [gate, *(one for one in FOUND if isinstance(one, FINDINGS))]
+    turns = [ends("alpha", cost=0.1), ends("beta", model="b/two", cost=0.2)]
+    *_, gated, summary, ledger, ranking, everything = usage_lines(seat(("a/one", "b/two")), turns, found)
+    assert [gated, summary, ledger, ranking, everything] == snapshot(
+        [
+            "Gate · a/one: 9 in, 1 out, $0.05",
+            "Summary · a/one: 100 in, 50 out, $0.25",
+            "Ledger · a/one: 100 in, 60 out, $0.5",
+            "Ranking · a/one, b/two: 2 calls, 60 in, 10 out, $0.2",
+            "In all: 7 calls, 289 in, 161 out, $1.3",
+        ]
+    )
+
+
+def test_a_price_that_is_not_known_makes_everything_unknown() -> None:
+    gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=None)
+    assert usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1)], [gate])[-1].endswith("cost unknown")

@@ -10,8 +10,34 @@ import msgspec
 import pytest
 from inline_snapshot import snapshot
 
-from moot.model.events import Event, RunEnded, RunStarted, StageStarted, TextDelta, TurnEnded
+from moot.cli import ask
+from moot.model.events import (
+    BallotCast,
+    Event,
+    Reason,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+    StageStarted,
+    SummaryMade,
+    TextDelta,
+    TurnEnded,
+    TurnStatus,
+)
 from moot.providers.scripts import SAMPLE
+from moot.streams.stop import Stop
+from tests.api.debating import (
+    CLERK,
+    CONVINCED,
+    GATE,
+    NO,
+    PERHAPS,
+    STILL_NO,
+    STILL_YES,
+    TOGETHER,
+    YES,
+)
+from tests.channels.dialogue import ends
 from tests.cli.process import NOBODY, SECONDS, Moot, complaint, heard_out
 from tests.taking import KEY, LabServer
 
@@ -178,6 +204,108 @@ Square tables.
         assert shown.rindex("Round tables.") > shown.index("round 2")
 
 
+class TestDebate:
+    MODELS = ("--mode", "debate", "-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/perhaps")
+
+    def test_all_answer_all_think_again_and_the_lead_sums_up(self, table: Moot) -> None:
+        done = table("ask", "Shall we split it?", *self.MODELS, "--lead", "Beta")
+        assert (done.returncode, done.stderr) == (0, "")
+        said, _, minutes = done.stdout.partition("--- Minutes ---\n")
+        parts = ("--- First answers ---", YES, NO, PERHAPS, "--- Debate ---", STILL_YES, STILL_NO, CONVINCED)
+        places = [said.index(part) for part in (*parts, "--- Synthesis ---", TOGETHER)]
+        assert places == sorted(places)
+        assert said.endswith(f"=== Beta · scripted/no ===\n{TOGETHER}\n\n")
+        for line in (
+            "Overview: Two want to split, one does not.",
+            "Agreement: The cost has to be measured.",
+            "Position of Gamma, last (changed): Split.",
+            "Flip: Gamma: Wait -> Split, after Alpha's argument",
+            'Claim 2, for: Beta: "nobody has measured what the split would cost"',
+            "Left out: 2 quotes that are in no answer",
+            "Cost: $0",
+        ):
+            assert f"\n{line}\n" in minutes
+        assert minutes.count("\nRank ") == 3
+
+    def test_on_a_terminal_the_minutes_are_a_table(self, table: Moot) -> None:
+        shown, code = on_a_terminal(table, "ask", "Shall we split it?", *self.MODELS)
+        assert code == 0
+        words = (
+            "First answers",
+            " Debate ",
+            " Synthesis ",
+            TOGETHER,
+            " Minutes ",
+            "Positions",
+            "Cost in all",
+        )
+        places = [shown.rindex(word) for word in words]
+        assert places == sorted(places)
+        assert re.search(r"Gamma +Wait\. +Split\. +changed", shown)
+
+    def test_json_is_every_event(self, table: Moot) -> None:
+        done = table("ask", "Shall we split it?", *self.MODELS, "--json")
+        events = [decode(line) for line in done.stdout.rstrip("\n").split("\n")]
+        assert [event.stage for event in events if isinstance(event, StageStarted)] == [
+            "initial",
+            "debate",
+            "synthesis",
+        ]
+        assert sum(isinstance(event, BallotCast) for event in events) == 3
+        assert sum(isinstance(event, SummaryMade) for event in events) == 1
+
+    def test_usage_counts_the_minutes_too(self, table: Moot) -> None:
+        done = table("ask", "Shall we split it?", *self.MODELS, "--usage")
+        starts = [line.partition(": ")[2].partition(":")[0] for line in done.stderr.splitlines()]
+        assert starts == [
+            "Alpha · scripted/yes",
+            "Beta · scripted/no",
+            "Gamma · scripted/perhaps",
+            "Summary · scripted/yes",
+            "Ledger · scripted/yes",
+            "Ranking · scripted/yes, scripted/no, scripted/perhaps",
+            "In all",
+        ]
+        assert "In all: 12 calls, " in done.stderr
+
+    def test_a_lead_that_fails_is_replaced_and_its_reason_shown(self, table: Moot) -> None:
+        models = ("-m", "scripted/forbidden", "-m", "scripted/yes", "-m", "scripted/no")
+        done = table("ask", "Shall we split it?", "--mode", "debate", *models)
+        assert done.returncode == 0
+        assert done.stdout.count("[failed: Key rejected for scripted") == 1
+        assert "moot: Alpha has no answer: Beta sums up instead.\n" in done.stderr
+
+    def test_where_all_fail_each_says_why(self, moot: Moot) -> None:
+        models = ("-m", "scripted/forbidden", "-m", "scripted/unauthorized")
+        done = moot("ask", "hi", "--mode", "debate", *models)
+        assert done.returncode == 1
+        assert done.stdout.count("[failed: Key rejected for scripted") == 2
+        assert "Minutes" not in done.stdout
+
+    def test_where_they_agree_the_gate_skips_the_debate(self, table: Moot) -> None:
+        same = {"answer": "Split it.", "when": {**CLERK, GATE: '{"agree": true, "reason": "All say split."}'}}
+        table.write("table.yaml", msgspec.yaml.encode({"same": same}).decode())
+        two = ("-m", "scripted/same", "-m", "scripted/same")
+        done = table("ask", "Shall we split it?", "--mode", "debate", "--gate", *two)
+        assert done.returncode == 0
+        assert "--- Debate ---" not in done.stdout
+        assert "moot: All say split. The debate was skipped" in done.stderr
+
+    @pytest.mark.parametrize("rule", [("--quorum", "2"), ("--deadline", "3")])
+    def test_nobody_waits_for_the_slow(self, table: Moot, rule: tuple[str, str]) -> None:
+        models = ("-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/silence")
+        done = table("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
+        assert done.returncode == 0
+        assert "=== Gamma · scripted/silence ===\n[stopped: It was too slow" in done.stdout
+        assert "Position of Gamma: no answer" in done.stdout
+
+    def test_weak_models_leave_a_synthesis_and_the_reason_why_there_is_no_more(self, talk: Moot) -> None:
+        done = talk("ask", "hi", "--mode", "debate", "-m", "scripted/quick", "-m", "scripted/other")
+        assert done.returncode == 0
+        assert "There is no summary from Alpha." in done.stderr
+        assert done.stdout.endswith("--- Minutes ---\n\nCost: $0\n\n")
+
+
 class TestSystemPrompt:
     """What a plain question comes with is what was asked for, and nothing else."""
 
@@ -227,6 +355,24 @@ class TestWhatCannotBeAsked:
                 "add --mode consensus, or leave --rounds",
             ),
             (("ask", "hi", "--mode", "parallel", "--rounds", "3"), "add --mode consensus, or leave --rounds"),
+            (("ask", "hi", "-m", "scripted/echo", "--mode", "debate"), "A debate needs at least two models"),
+            (
+                (
+                    "ask",
+                    "hi",
+                    "-m",
+                    "scripted/echo",
+                    "-m",
+                    "scripted/echo",
+                    "--mode",
+                    "debate",
+                    "--lead",
+                    "3",
+                ),
+                "Name one of Alpha, Beta, or a number from 1 to 2.",
+            ),
+            (("ask", "hi", "-m", "scripted/echo", "--gate"), "add --mode debate, or leave --gate out."),
+            (("ask", "hi", "-m", "scripted/echo", "--cap", "0"), "--cap must be more than 0."),
             (("ask", "hi", "--config", "gone.toml"), "Cannot read the settings gone.toml: No such file"),
         ],
     )
@@ -373,6 +519,33 @@ async def test_a_folder_does_not_get_the_key_of_the_user_s_own_settings(moot: Mo
     moot.write("moot.toml", f'[providers.work]\nbase_url = "{lab.url}/v1"')
     await asyncio.to_thread(moot, "ask", "hi", "-m", "work/echo", WORK_KEY=KEY)
     assert KEY not in [call.key for call in lab.lab.calls]
+
+
+async def test_a_cap_that_cannot_hold_is_called_so(moot: Moot, lab: LabServer) -> None:
+    moot.write("moot.toml", f'[providers.lab]\napi = "openai"\nbase_url = "{lab.url}/v1"')
+    models = ("-m", "lab/echo", "-m", "scripted/echo", "-m", "lab/echo")
+    done = await asyncio.to_thread(moot, "ask", "hi", *models, "--cap", "0.5")
+    assert done.returncode == 0
+    assert done.stderr == "moot: The price of lab/echo is not known: --cap does not count it.\n"
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "turn", "code"),
+    [
+        (None, "completed", "completed", 0),
+        (None, "failed", "failed", 1),
+        ("stopped_by_user", "stopped", "completed", 130),
+        ("over_cap", "stopped", "completed", 0),
+        ("over_cap", "stopped", "failed", 1),
+    ],
+)
+def test_a_run_that_has_reached_its_cap_was_not_stopped_by_anybody(
+    reason: Reason | None, status: RunStatus, turn: TurnStatus, code: int
+) -> None:
+    stop = Stop()
+    if reason is not None:
+        stop.request(reason)
+    assert ask._exit_code(RunEnded(status=status), [ends("alpha", status=turn)], stop) == code
 
 
 def test_a_full_disk_is_told(moot: Moot) -> None:

@@ -15,10 +15,13 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from moot.channels.findings import Findings
+from moot.channels.tables import tables
 from moot.channels.terminal import aside, ending_words, safe, stage_words
 from moot.model.events import (
     Event,
     Notice,
+    RunEnded,
     RunStarted,
     StageStarted,
     TextDelta,
@@ -33,6 +36,7 @@ from moot.model.participants import Participant
 SMALLEST_PANEL = 4  # lines, two of them text
 NARROWEST = 36  # characters that a column needs to be readable
 FRAMES = 10  # a second
+MINUTES = "The minutes are being written…"
 STYLES = ("cyan", "magenta", "green", "yellow", "blue", "red")
 
 
@@ -58,6 +62,8 @@ class Live:
         self._console = console
         self._columns: dict[str, Column] = {}
         self._staged = False
+        self._concluding = False  # the minutes are being made, and nobody sees that
+        self._found = Findings()
         self._live = RichLive(
             get_renderable=self.view,
             console=console,
@@ -75,6 +81,7 @@ class Live:
     def follow(self, events: Sequence[Event]) -> None:
         """Bring the view up to date without drawing it."""
         for event in events:
+            self._found.hear(event)
             match event:
                 case RunStarted(participants=participants):
                     self._columns = columns_for(participants)
@@ -83,9 +90,12 @@ class Live:
                     name = f"{column.participant.name}: " if column else ""
                     self._console.print(Text(safe(f"{name}{aside(event)}"), style="dim"))
                 case StageStarted():
-                    self._staged = True
+                    self._staged, self._concluding = True, event.stage == "synthesis"
                     marker = Text(stage_words(event), style="dim")
                     self._write_out(Group(Rule(marker, characters="╌", style="dim"), ""))
+                case RunEnded() if self._found.there:
+                    self._concluding = False
+                    self._write_out(self._minutes())
                 case _:
                     update(self._columns, event, keep=self._console.width * self._console.height)
                     if isinstance(event, TurnStarted):
@@ -108,6 +118,11 @@ class Live:
                 self._write_out(self._whole(column))
                 column.turn = None
 
+    def _minutes(self) -> RenderableType:
+        styles = {who: column.style for who, column in self._columns.items()}
+        marker = Text("Minutes", style="dim")
+        return Group(Rule(marker, characters="╌", style="dim"), "", tables(self._found, styles))
+
     def _write_out(self, whole: RenderableType) -> None:
         """Print above the live view; refreshed before, it no longer shows those who have ended."""
         self._live.refresh()
@@ -117,7 +132,7 @@ class Live:
         """Draw every column's newest lines, side by side where there is room, else below each other."""
         columns = [column for column in self._columns.values() if column.open or not self._staged]
         if not columns:
-            return Text("")
+            return Text(MINUTES if self._concluding else "", style="dim")
         room = max(8, self._console.height - 2)
         if self._console.width // len(columns) < NARROWEST:
             return self._stack(columns, room)

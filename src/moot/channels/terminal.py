@@ -5,9 +5,12 @@ from typing import Protocol, TextIO
 
 import msgspec
 
+from moot.channels.findings import Findings
+from moot.channels.minutes import minutes
 from moot.model.events import (
     Event,
     Notice,
+    RunEnded,
     RunStarted,
     StageStarted,
     TextDelta,
@@ -18,6 +21,7 @@ from moot.model.events import (
 )
 
 CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
+STAGES = {"initial": "First answers", "debate": "Debate", "synthesis": "Synthesis"}
 
 
 class Reader(Protocol):
@@ -100,9 +104,11 @@ class Plain:
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []
         self._ended: dict[str, TurnEnded] = {}
+        self._found = Findings()
 
     def __call__(self, events: Sequence[Event]) -> None:
         for event in events:
+            self._found.hear(event)
             match event:
                 case RunStarted(participants=participants):
                     self._names = {who.id: who.name for who in participants}
@@ -117,6 +123,11 @@ class Plain:
                 case TurnEnded(participant=participant):
                     self._ended[participant] = event
                     self._print_ready()
+                case RunEnded() if self._found.there:
+                    self._print_rest()
+                    lines = "".join(f"{safe(line)}\n" for line in minutes(self._found))
+                    self._out.write(f"--- Minutes ---\n\n{lines}")
+                    self._out.flush()
 
     def close(self) -> None:
         self._print_rest()
@@ -165,16 +176,16 @@ def aside(event: Notice | ToolCalled) -> str:
 
 def stage_words(stage: StageStarted) -> str:
     """Name a stage for people, who count from one."""
-    return f"{stage.stage} {stage.round + 1}"
+    return STAGES.get(stage.stage, f"{stage.stage} {stage.round + 1}")
 
 
 def ending_words(turn: TurnEnded) -> str:
     """Say how a turn ended where the text alone does not tell."""
-    if turn.status == "stopped":
-        return "Stopped."
     if turn.fault is not None:
         kept = " What came is kept above." if turn.status == "partial" else ""
         return turn.fault.message + kept
+    if turn.status == "stopped":
+        return "Stopped."
     return "Cut at the token limit; --max-tokens sets it." if turn.finish == "length" else ""
 
 

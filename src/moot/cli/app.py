@@ -62,13 +62,32 @@ def ask(
         typer.Option(help="Ask for reasoning where a model offers it."),
     ] = None,
     mode: Annotated[
-        Literal["single", "parallel", "consensus"] | None,
+        Literal["single", "parallel", "consensus", "debate"] | None,
         typer.Option(
-            help="How several speak: each for itself (parallel), or in turn, hearing each other (consensus)."
+            help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), or alone, then having read the others, and one sums up (debate)."
         ),
     ] = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, max=10, help="Rounds of a consensus; 2 unless you say more.")
+    ] = None,
+    lead: Annotated[
+        str | None,
+        typer.Option(
+            help="Who sums up a debate: a name such as Beta, or the number of its -m; else the first."
+        ),
+    ] = None,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Skip the debate where the first answers agree.")
+    ] = False,
+    quorum: Annotated[
+        int | None, typer.Option(min=1, help="Go on in a debate when so many have answered.", metavar="N")
+    ] = None,
+    deadline: Annotated[
+        float | None,
+        typer.Option(help="Wait for nobody longer than this in a stage of a debate.", metavar="SECONDS"),
+    ] = None,
+    cap: Annotated[
+        float | None, typer.Option(help="Begin nothing more once it has cost this much.", metavar="DOLLARS")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object a line.")] = False,
     usage: Annotated[bool, typer.Option("--usage", help="Tell tokens, cost and times at the end.")] = False,
@@ -76,8 +95,9 @@ def ask(
 ) -> None:
     """Put one question to one or several models and stream their answers."""
     from moot.cli import ask as command
+    from moot.cli.options import Options
 
-    options = command.Options(
+    options = Options(
         question=question,
         models=tuple(model or ()),
         system=system,
@@ -87,6 +107,11 @@ def ask(
         thinking=thinking,
         mode=mode,
         rounds=rounds,
+        lead=lead,
+        gate=gate,
+        quorum=quorum,
+        deadline=deadline,
+        cap=cap,
         json=json,
         usage=usage,
         config=config,

@@ -5,45 +5,27 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from moot.channels.terminal import Json, Plain, Reader, Solo
 from moot.channels.usage import usage_lines
 from moot.cli import loop, settings
 from moot.cli.ctrl_c import stopped_by_ctrl_c
+from moot.cli.options import Options, check, plan, typed
 from moot.cli.seating import Lane, seated
 from moot.context.files import LARGEST, read_file
 from moot.context.question import question
 from moot.engine import inline
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
+from moot.model.chunks import Usage
 from moot.model.errors import UsageError
-from moot.model.events import Event, TurnEnded
+from moot.model.events import FINDINGS, Event, Finding, RunEnded, TurnEnded
 from moot.model.participants import Participant
-from moot.model.plans import Plan
-from moot.model.requests import Effort, File, Message
+from moot.model.requests import File, Message
 from moot.providers.registry import Registry
 from moot.streams.stop import Stop
 
 SILENT_SECONDS = 10.0
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    question: str
-    models: tuple[str, ...] = ()
-    system: str = ""
-    files: tuple[Path, ...] = ()
-    temperature: float | None = None
-    max_tokens: int | None = None
-    thinking: Effort | None = None
-    mode: str | None = None
-    rounds: int | None = None
-    json: bool = False
-    usage: bool = False
-    config: Path | None = None
 
 
 def run(options: Options) -> int:
@@ -53,12 +35,21 @@ def run(options: Options) -> int:
 async def _run(options: Options, piped: str) -> int:
     if not (options.question.strip() or piped.strip()):
         raise UsageError('There is no question: write moot ask "your question".')
-    _check_mode(options)
+    check(options)
     chosen = settings.load(options.config, os.environ)
     files = tuple(read_file(path) for path in options.files)
     async with Registry(chosen.providers, os.environ) as registry:
         lanes = await seated(options.models, files, chosen, registry)
+        if options.cap is not None:
+            await _tell_of_unknown_prices(lanes)
         return await _ask(options, lanes, _asked(options, piped, files), Speaker(chosen.limits))
+
+
+async def _tell_of_unknown_prices(lanes: Sequence[Lane]) -> None:
+    """Say where a cap cannot hold."""
+    for model in {model.name: model for lane in lanes for model in lane.chain}.values():
+        if await asyncio.to_thread(model.provider.cost, model.model, Usage(1, 1)) is None:
+            sys.stderr.write(f"moot: The price of {model.name} is not known: --cap does not count it.\n")
 
 
 def _piped() -> str:
@@ -73,44 +64,9 @@ def _piped() -> str:
         raise UsageError("Standard input is not text: attach images and PDF with --file.") from None
 
 
-def _typed(words: str) -> str:
-    """Mend what was typed in another encoding than UTF-8."""
-    return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def _asked(options: Options, piped: str, files: Sequence[File]) -> Message:
-    words, context = (_typed(options.question), piped) if options.question.strip() else (piped, "")
+    words, context = (typed(options.question), piped) if options.question.strip() else (piped, "")
     return question(words, context, files)
-
-
-def _check_mode(options: Options) -> None:
-    named = len(options.models)
-    if options.mode == "single" and named > 1:
-        raise UsageError(
-            f"--mode single asks one model, and {named} are named: leave --mode out, or name one model."
-        )
-    if options.mode == "consensus" and named < 2:
-        raise UsageError("A consensus needs at least two models: name each of them with -m provider/model.")
-    if options.rounds is not None and options.mode != "consensus":
-        raise UsageError("--rounds are those of a consensus: add --mode consensus, or leave --rounds out.")
-
-
-def _plan(options: Options, participants: Sequence[Participant]) -> Plan:
-    """Without a consensus, each is asked as if it were alone."""
-    asked = tuple(
-        replace(
-            who, temperature=options.temperature, max_tokens=options.max_tokens, thinking=options.thinking
-        )
-        for who in participants
-    )
-    system = _typed(options.system)
-    return Plan(
-        mode=options.mode or ("single" if len(asked) == 1 else "parallel"),
-        participants=asked,
-        personas={who.id: system for who in asked} if system else {},
-        rounds=options.rounds or 2,
-        introduced=options.mode == "consensus",
-    )
 
 
 class Following:
@@ -118,6 +74,7 @@ class Following:
 
     def __init__(self, reader: Reader, stop: Stop) -> None:
         self.turns: list[TurnEnded] = []
+        self.found: list[Finding] = []
         self.unwritten: OSError | None = None
         self._reader = reader
         self._stop = stop
@@ -127,6 +84,7 @@ class Following:
     def __call__(self, events: Sequence[Event]) -> None:
         self._heard_at = self._clock()
         self.turns += [event for event in events if isinstance(event, TurnEnded)]
+        self.found += [event for event in events if isinstance(event, FINDINGS)]
         try:
             self._reader(events)
         except OSError as error:  # whoever read our output has left, or the disk is full
@@ -143,14 +101,14 @@ class Following:
 
 async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker: Speaker) -> int:
     participants = [lane.participant for lane in lanes]
-    plan = _plan(options, participants)
+    planned = plan(options, participants)
     chains = {lane.participant.id: lane.chain for lane in lanes}
     reader, stop = _reader(options, participants), Stop()
     following = Following(reader, stop)
     patience = asyncio.create_task(following.say_when_silent()) if len(lanes) == 1 else None
     try:
         with stopped_by_ctrl_c(stop):
-            ended = await inline.run(plan, asked, chains, RunLog(following), speaker, stop)
+            ended = await inline.run(planned, asked, chains, RunLog(following), speaker, stop)
     finally:
         if patience is not None:
             patience.cancel()
@@ -159,7 +117,15 @@ async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker:
     if following.unwritten is not None:
         return _not_written(following.unwritten)
     if options.usage:
-        sys.stderr.write("".join(f"moot: {line}\n" for line in usage_lines(participants, following.turns)))
+        lines = usage_lines(participants, following.turns, following.found)
+        sys.stderr.write("".join(f"moot: {line}\n" for line in lines))
+    return _exit_code(ended, following.turns, stop)
+
+
+def _exit_code(ended: RunEnded, turns: Sequence[TurnEnded], stop: Stop) -> int:
+    """Tell a run that somebody stopped from one that had reached its cap: that one has done what it could."""
+    if stop.reason == "over_cap":
+        return 0 if any(turn.status == "completed" for turn in turns) else 1
     match ended.status:
         case "stopped" | "interrupted":
             return 130

@@ -1,0 +1,174 @@
+"""What Moot adds to a debate: its wall time beside the longest calls of its stages, which nothing can go below.
+
+Run `python -m bench.debate`. Models are scripts in the same process: in ours for a run that nobody keeps, in `moot serve`
+for a run that is kept, in SQLite or Postgres, and heard by a reader of server-sent events. Linux only.
+"""
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from statistics import median
+
+import aiohttp
+import msgspec
+import uvloop
+from msgspec import Struct
+
+from bench.databases import Postgres, ground, postgres
+from bench.debaters import FIRST, debaters, slept_path, written_path
+from bench.processes import moot_serve
+from moot.engine import inline
+from moot.engine.log import RunLog
+from moot.engine.speaker import Speaker
+from moot.model.events import Event, LedgerMade, RankingMade, RunEnded, SummaryMade, TurnEnded, TurnStarted
+from moot.model.participants import seat
+from moot.model.plans import Plan
+from moot.model.requests import user
+from moot.providers.keys import KeyRing
+from moot.providers.registry import Resolved
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import Script, Scripts
+from moot.streams.stop import Stop
+
+LANES = (3, 12)
+MOST_PERCENT = 2.0
+FOUND = (SummaryMade, LedgerMade, RankingMade)
+
+Scripted = dict[str, Script]
+Debate = Callable[[Scripted], Awaitable["Debated"]]
+
+
+class Debated(Struct, frozen=True):
+    """`synthesis` is how long after the last answer of the debate the synthesis was begun."""
+
+    seconds: float
+    synthesis: float
+
+
+class Row(Struct, frozen=True):
+    where: str
+    lanes: int
+    written: float
+    slept: float
+    took: float
+    synthesis_ms: float
+
+    @property
+    def percent(self) -> float:
+        return 100 * (self.took / self.slept - 1)
+
+
+def debated(events: Sequence[Event], seconds: float) -> Debated:
+    """Read the figures from the log, once it is sure that nothing was left out."""
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == "completed", events[-1]
+    assert all(any(isinstance(event, kind) for event in events) for kind in FOUND), "not all was found"
+    answers = [event.at for event in events if isinstance(event, TurnEnded) and event.stage == "debate"]
+    begun = [event.at for event in events if isinstance(event, TurnStarted) and event.stage == "synthesis"]
+    return Debated(seconds, min(begun) - max(answers))
+
+
+async def kept_by_nobody(scripts: Scripted) -> Debated:
+    """Debate as `moot ask` does."""
+    provider, events = ScriptedProvider(Scripts(scripts)), list[Event]()
+    plan = Plan(mode="debate", participants=seat(tuple(scripts)))
+    chains = {who.id: [Resolved(who.model, provider, who.model, KeyRing(()))] for who in plan.participants}
+    began = time.monotonic()
+    await inline.run(plan, user(FIRST), chains, RunLog(events.extend), Speaker(), Stop())
+    return debated(events, time.monotonic() - began)
+
+
+@asynccontextmanager
+async def kept(server: Postgres | None, scripts: Scripted) -> AsyncIterator[Debate]:
+    """Debate in `moot serve`, as somebody sees it who opens the discussion and reads the run's events."""
+    async with ground(server) as place:
+        script = place.folder / "debaters.yaml"
+        script.write_bytes(msgspec.yaml.encode(scripts))
+        settings = f'[providers.scripted]\nscript = "{script}"\n'
+        async with moot_serve(place.folder, place.url, settings) as served, aiohttp.ClientSession() as http:
+            await served.answers("/readyz")
+
+            async def debate(scripts: Scripted) -> Debated:
+                began = time.monotonic()
+                events = await _heard(http, served.url, [f"scripted/{lane}" for lane in scripts])
+                return debated(events, time.monotonic() - began)
+
+            yield debate
+
+
+async def _heard(http: aiohttp.ClientSession, url: str, models: Sequence[str]) -> list[Event]:
+    body = {"message": FIRST, "mode": "debate", "participants": models}
+    async with http.post(f"{url}/api/discussions", json=body) as opened:
+        assert opened.status == 201, await opened.text()
+        run = (await opened.json())["run"]["id"]
+    events: list[Event] = []
+    async with http.get(f"{url}/api/runs/{run}/events") as stream:
+        async for line in stream.content:
+            if line.startswith(b"data: "):
+                events.append(msgspec.json.decode(line[6:], type=Event))
+                if isinstance(events[-1], RunEnded):
+                    break
+    return events
+
+
+async def measured(where: str, debate: Debate, scripts: Scripted, rounds: int) -> Row:
+    """Take turns with the bare calls, so that both have the same machine; medians of each."""
+    await debate(scripts)  # everything is loaded
+    slept, found = [], []
+    for _ in range(rounds):
+        slept.append(await slept_path(scripts))
+        found.append(await debate(scripts))
+    return Row(
+        where=where,
+        lanes=len(scripts),
+        written=written_path(scripts),
+        slept=median(slept),
+        took=median(one.seconds for one in found),
+        synthesis_ms=1e3 * median(one.synthesis for one in found),
+    )
+
+
+async def measure_all(server: Postgres | None, rounds: int) -> list[Row]:
+    rows = []
+    for lanes in LANES:
+        scripts = debaters(lanes)
+        rows.append(await measured("`moot ask`", kept_by_nobody, scripts, rounds))
+        async with kept(None, scripts) as debate:
+            rows.append(await measured("SQLite", debate, scripts, rounds))
+        if server is not None:
+            async with kept(server, scripts) as debate:
+                rows.append(await measured(f"Postgres {server.version}", debate, scripts, rounds))
+    return rows
+
+
+def show(rows: Sequence[Row]) -> None:
+    print(
+        f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}; "
+        f"load {os.getloadavg()[0]:.1f}\n"
+    )
+    print("| a debate | lanes | as written, s | as slept, s | took, s | above, % | synthesis after, ms | |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+    for row in rows:
+        goal = "met" if row.percent <= MOST_PERCENT else "not met"
+        figures = f"{row.written:.3f} | {row.slept:.3f} | {row.took:.3f} | {row.percent:.2f}"
+        print(f"| {row.where} | {row.lanes} | {figures} | {row.synthesis_ms:.1f} | {goal} |")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m bench.debate", description=__doc__)
+    options.add_argument("--quick", action="store_true", help="one round each; its figures are rough")
+    options.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
+    chosen = options.parse_args()
+    with postgres() as server:
+        rows = uvloop.run(measure_all(server, 1 if chosen.quick else 3))
+    show(rows)
+    if chosen.json:
+        chosen.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=2) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Tables of debaters who follow scripts at paces of their own, and how long their debate must take at the least."""
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from math import ceil
+from string import ascii_uppercase
+
+from moot.model.requests import ModelRequest, user
+from moot.providers.scripted import ScriptedProvider
+from moot.providers.scripts import SAMPLE, Script, Scripts
+
+SECOND = "These are the first answers of the others"
+SYNTHESIS = "You now write for the whole table"
+SUMMARY = "You take the minutes"
+LEDGER = "You keep the ledger"
+BALLOT = "You judge answers"
+FIRST = "What shall we do?"
+
+QUOTE = "A table has no head when it is round."
+CHUNK = 16  # characters
+CLAIMS = 3
+
+Call = tuple[str, str]  # who is asked, and in which words
+
+
+def debaters(lanes: int) -> dict[str, Script]:
+    """Make scripts that take about two seconds a stage; no two of them go at one pace."""
+    return {f"lane-{place}": _debater(place, lanes) for place in range(lanes)}
+
+
+def stages(lanes: Sequence[str]) -> list[list[Call]]:
+    """List who is asked what at the same time; the first lane leads and keeps the minutes."""
+    concluding = [(lanes[0], words) for words in (SYNTHESIS, SUMMARY, LEDGER)]
+    return [
+        [(lane, FIRST) for lane in lanes],
+        [(lane, SECOND) for lane in lanes],
+        [*concluding, *((lane, BALLOT) for lane in lanes)],
+    ]
+
+
+def written_path(scripts: dict[str, Script]) -> float:
+    """Add up the longest call of each stage, as the scripts have it."""
+    return sum(max(_seconds(scripts[lane], words) for lane, words in calls) for calls in stages([*scripts]))
+
+
+async def slept_path(scripts: dict[str, Script]) -> float:
+    """Take the time that the same calls need when nobody does anything with them: sleep is never exact."""
+    provider = ScriptedProvider(Scripts(scripts))
+
+    async def heard(lane: str, words: str) -> None:
+        async for _ in provider.stream(ModelRequest(model=lane, messages=(user(words),))):
+            pass
+
+    began = time.monotonic()
+    for calls in stages([*scripts]):
+        await asyncio.gather(*(heard(lane, words) for lane, words in calls))
+    return time.monotonic() - began
+
+
+def _seconds(script: Script, words: str) -> float:
+    return script.delay + script.pace * (ceil(len(script.reply(words)) / script.chunk) - 1)
+
+
+def _debater(place: int, lanes: int) -> Script:
+    others = dict.fromkeys(ascii_uppercase[: lanes - 1], 50)
+    return Script(
+        answer=f"{place}. {SAMPLE} {SAMPLE}",
+        when={
+            SECOND: f"{place}. I keep my position. {SAMPLE} {SAMPLE}",
+            SYNTHESIS: f"{SAMPLE} {SAMPLE}",
+            SUMMARY: json.dumps(_summary(lanes)),
+            LEDGER: json.dumps(_ledger(lanes)),
+            BALLOT: json.dumps(others),
+        },
+        chunk=CHUNK,
+        delay=0.4 + 0.05 * (place * 7 % lanes),
+        pace=0.05 + 0.04 * (place * 5 % lanes) / lanes,
+    )
+
+
+def _summary(lanes: int) -> dict[str, object]:
+    row = {"initialSummary": "Round.", "refinedSummary": "Round.", "changedPosition": False, "keyPoints": []}
+    heads = {"overview": "Round.", "agreements": [], "disagreements": [], "convergence": "None."}
+    return {**heads, **{f"p{place}": row for place in range(1, lanes + 1)}}
+
+
+def _ledger(lanes: int) -> dict[str, object]:
+    supporters = [{"who": f"p{place}", "quote": QUOTE} for place in range(1, min(lanes, 4) + 1)]
+    return {
+        "claims": [{"claim": "It is round.", "supporters": supporters, "opponents": []}] * CLAIMS,
+        "flips": [],
+    }

@@ -1,0 +1,98 @@
+from typing import Any
+
+import pytest
+
+from moot.cli.options import Options, check, plan, typed
+from moot.model.debates import Debate
+from moot.model.errors import UsageError
+from moot.model.participants import seat
+
+THREE = ("a/one", "b/two", "c/three")
+
+
+def options(**given: Any) -> Options:
+    return Options(**{"question": "hi", "models": THREE, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"mode": "single"}, "3 are named"),
+        ({"mode": "consensus", "models": THREE[:1]}, "A consensus needs at least two models"),
+        ({"mode": "debate", "models": THREE[:1]}, "A debate needs at least two models"),
+        ({"mode": "debate", "models": ()}, "name each of them with -m"),
+        ({"mode": "debate", "rounds": 2}, "add --mode consensus"),
+        ({"lead": "Beta"}, "--lead is a rule of debates: add --mode debate, or leave --lead out."),
+        ({"mode": "consensus", "gate": True}, "--gate is a rule of debates"),
+        ({"quorum": 2}, "--quorum is a rule of debates"),
+        ({"mode": "parallel", "deadline": 5.0}, "--deadline is a rule of debates"),
+        ({"mode": "debate", "quorum": 4}, "more than the 3 who take part"),
+        ({"mode": "debate", "deadline": 0.0}, "--deadline must be more than 0"),
+        ({"mode": "debate", "deadline": float("inf")}, "--deadline must be"),
+        ({"cap": -1.0}, "--cap must be more than 0"),
+        ({"cap": float("nan")}, "--cap must be"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        check(options(**given))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"mode": "consensus", "rounds": 3},
+        {"mode": "debate", "lead": "2", "gate": True, "quorum": 3, "deadline": 0.5, "cap": 0.01},
+        {"models": (), "cap": 0.5},
+    ],
+)
+def test_what_goes_together_is_not(given: dict[str, Any]) -> None:
+    check(options(**given))
+
+
+class TestPlan:
+    def test_the_rules_of_a_debate_are_those_that_were_given(self) -> None:
+        given = options(mode="debate", lead="Gamma", gate=True, quorum=2, deadline=9.5, cap=0.25)
+        made = plan(given, seat(THREE))
+        assert made.debate == Debate(lead="gamma", quorum=2, deadline=9.5, gate=True)
+        assert (made.mode, made.introduced, made.cap) == ("debate", True, 0.25)
+        assert made.lead.name == "Gamma"
+
+    @pytest.mark.parametrize("lead", ["Beta", "beta", "2"])
+    def test_the_lead_is_named_or_counted(self, lead: str) -> None:
+        assert plan(options(mode="debate", lead=lead), seat(THREE)).lead.id == "beta"
+
+    def test_without_a_lead_the_first_sums_up(self) -> None:
+        assert plan(options(mode="debate"), seat(THREE)).lead.id == "alpha"
+
+    @pytest.mark.parametrize("lead", ["Delta", "4", "0", "b/two", ""])
+    def test_a_lead_who_is_not_there_is_refused(self, lead: str) -> None:
+        with pytest.raises(UsageError, match=r"Name one of Alpha, Beta, Gamma, or a number from 1 to 3\."):
+            plan(options(mode="debate", lead=lead), seat(THREE))
+
+    @pytest.mark.parametrize(
+        ("models", "mode", "chosen", "introduced"),
+        [
+            (THREE[:1], None, "single", False),
+            (THREE, None, "parallel", False),
+            (THREE, "consensus", "consensus", True),
+        ],
+    )
+    def test_only_who_speaks_with_others_is_told_of_them(
+        self, models: tuple[str, ...], mode: str | None, chosen: str, introduced: bool
+    ) -> None:
+        made = plan(options(models=models, mode=mode), seat(models))
+        assert (made.mode, made.introduced, made.debate, made.cap) == (chosen, introduced, Debate(), None)
+
+    def test_how_to_ask_is_the_same_for_all(self) -> None:
+        made = plan(options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."), seat(THREE))
+        assert {(who.temperature, who.max_tokens, who.thinking) for who in made.participants} == {
+            (0.5, 9, "low")
+        }
+        assert made.personas == dict.fromkeys(("alpha", "beta", "gamma"), "Be brief.")
+
+
+def test_what_was_typed_in_another_encoding_is_mended() -> None:
+    assert typed("Gr\udcfc\udcdfe") == "Gr\ufffd\ufffde"
+    assert typed("Grüße") == "Grüße"
