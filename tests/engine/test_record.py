@@ -198,6 +198,6 @@ async def test_what_is_to_be_spoken_anew_is_forgotten_as_it_is_in_the_database(d
     async with kept(database, again=await claim(database, run.id)) as here:
         here.record.said[:] = await discussions.messages(run.discussion)
         here.record.forget("beta")
-        await Retries(database, WORKER).one(ANNA, run.id, "beta")
+        await Retries(database, WORKER).again(ANNA, run.id, "beta")
         assert tuple(here.record.said) == await discussions.messages(run.discussion)
         assert len(here.record.said) == 1 + len(turns) - 2

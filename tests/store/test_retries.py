@@ -54,25 +54,25 @@ class TestWhoMay:
         run, _ = await failed_debate(database)
         retries = Retries(database, WORKER)
         with pytest.raises(Conflict, match="Alpha has not failed"):
-            await retries.one(ANNA, run.id, "alpha")
-        assert (await retries.one(ANNA, run.id, "beta")).revision == 1
-        assert (await retries.one(ANNA, run.id, "gamma")).revision == 2
+            await retries.again(ANNA, run.id, "alpha")
+        assert (await retries.again(ANNA, run.id, "beta")).revision == 1
+        assert (await retries.again(ANNA, run.id, "gamma")).revision == 2
         with pytest.raises(Conflict, match="Beta has not failed"):
-            await retries.one(ANNA, run.id, "beta")
+            await retries.again(ANNA, run.id, "beta")
 
     async def test_nobody_who_takes_no_part(self, database: Database) -> None:
         run, _ = await failed_debate(database)
         with pytest.raises(NotFound, match="Nobody called 'omega'"):
-            await Retries(database, WORKER).one(ANNA, run.id, "omega")
+            await Retries(database, WORKER).again(ANNA, run.id, "omega")
 
     async def test_what_is_another_s_is_not_there(self, database: Database) -> None:
         run, _ = await failed_debate(database)
         retries = Retries(database, WORKER)
         for tenant, id in ((BERT, run.id), (ANNA, "run_none")):
             with pytest.raises(NotFound, match=id):
-                await retries.one(tenant, id, "beta")
+                await retries.again(tenant, id, "beta")
             with pytest.raises(NotFound, match=id):
-                await retries.failed(tenant, id)
+                await retries.again(tenant, id)
         assert await stored(database, run) == ("running", WORKER, 0)
 
     async def test_a_run_that_is_being_stopped_comes_to_its_end_first(self, database: Database) -> None:
@@ -80,25 +80,25 @@ class TestWhoMay:
         await Runs(database).wish_stop(ANNA, run.id)
         retries = Retries(database, WORKER)
         with pytest.raises(Conflict, match="being stopped"):
-            await retries.one(ANNA, run.id, "beta")
+            await retries.again(ANNA, run.id, "beta")
         with pytest.raises(Conflict, match="being stopped"):
-            await retries.failed(ANNA, run.id)
+            await retries.again(ANNA, run.id)
         assert ("beta", "initial", "failed") in await said(database, run)
         await pen.end("stopped")
-        assert (await retries.one(ANNA, run.id, "beta")).status == "waiting"
+        assert (await retries.again(ANNA, run.id, "beta")).status == "waiting"
         assert (await Runs(database).wishes(run.id)).stop is None
 
     async def test_where_nobody_failed_there_is_nothing_to_do(self, database: Database) -> None:
         run, held = await first_debate(database)
         await Pen(database, held).keep([turn(held, "alpha")], [lane("alpha", "debate")])
         with pytest.raises(Conflict, match="Nobody has failed"):
-            await Retries(database, WORKER).failed(ANNA, run.id)
+            await Retries(database, WORKER).again(ANNA, run.id)
 
     async def test_one_who_was_stopped_before_it_began_may(self, database: Database) -> None:
         run, held = await first_debate(database)
         await Pen(database, held).keep(lanes=[lane("beta", error="Stopped before it had answered.")])
         await Runs(database).wish_stop(ANNA, run.id, "beta")
-        await Retries(database, WORKER).one(ANNA, run.id, "beta")
+        await Retries(database, WORKER).again(ANNA, run.id, "beta")
         assert (await Runs(database).wishes(run.id)).stopped == ()
 
 
@@ -107,7 +107,7 @@ class TestWhatBecomesOfIt:
         self, database: Database
     ) -> None:
         run, _ = await failed_debate(database)
-        await Retries(database, WORKER).failed(ANNA, run.id)
+        await Retries(database, WORKER).again(ANNA, run.id)
         assert await said(database, run) == [
             ("alpha", "initial", "completed"),
             ("gamma", "initial", "completed"),
@@ -134,13 +134,13 @@ class TestWhatBecomesOfIt:
             ],
             [lane("alpha", "debate"), lane("beta")],
         )
-        await Retries(database, WORKER).one(ANNA, run.id, "beta")
+        await Retries(database, WORKER).again(ANNA, run.id, "beta")
         left = await Discussions(database).briefs(run.id)
         assert [(m.audience, m.stage) for m in left] == [(("alpha",), "debate"), (("beta",), "synthesis")]
 
     async def test_a_model_is_swapped_for_this_participant_and_no_other(self, database: Database) -> None:
         run, _ = await failed_debate(database)
-        await Retries(database, WORKER).one(ANNA, run.id, "beta", "scripted/steady")
+        await Retries(database, WORKER).again(ANNA, run.id, "beta", "scripted/steady")
         plan = await Runs(database).plan(run.id)
         assert [who.model for who in plan.participants] == [
             "scripted/echo",
@@ -154,7 +154,7 @@ class TestWhatBecomesOfIt:
     async def test_a_run_that_goes_on_keeps_its_worker_and_hears_of_it(self, database: Database) -> None:
         run, _ = await failed_debate(database)
         async with hearing(database, "moot_control") as heard:
-            told = await Retries(database, OTHER).one(ANNA, run.id, "beta")
+            told = await Retries(database, OTHER).again(ANNA, run.id, "beta")
             await eventually(lambda: heard == [run.id])
         assert (told.status, told.revision) == ("running", 1)
         assert await stored(database, run) == ("running", WORKER, 1)
@@ -162,7 +162,7 @@ class TestWhatBecomesOfIt:
     async def test_a_run_that_had_ended_waits_for_whoever_was_asked(self, database: Database) -> None:
         run, pen = await failed_debate(database)
         await pen.end()
-        told = await Retries(database, OTHER).one(ANNA, run.id, "beta")
+        told = await Retries(database, OTHER).again(ANNA, run.id, "beta")
         assert (told.status, told.ended_at) == ("waiting", None)
         assert await stored(database, run) == ("waiting", OTHER, 1)
         assert await Runs(database).is_waiting(run.id, OTHER) == 1
@@ -172,13 +172,13 @@ class TestWhatBecomesOfIt:
 
     async def test_an_end_that_has_not_heeded_it_lets_the_run_wait(self, database: Database) -> None:
         run, pen = await failed_debate(database)
-        await Retries(database, WORKER).one(ANNA, run.id, "beta")
+        await Retries(database, WORKER).again(ANNA, run.id, "beta")
         await pen.end(revision=0)
         assert await stored(database, run) == ("waiting", WORKER, 1)
 
     async def test_an_end_that_has_heeded_it_is_the_end(self, database: Database) -> None:
         run, pen = await failed_debate(database)
-        await Retries(database, WORKER).one(ANNA, run.id, "beta")
+        await Retries(database, WORKER).again(ANNA, run.id, "beta")
         await pen.end(revision=1)
         assert await stored(database, run) == ("completed", WORKER, 1)
 
@@ -192,7 +192,7 @@ class TestAtOnce:
         if over:
             await pen.end()
         retries = Retries(database, WORKER)
-        tries = [retries.one(ANNA, run.id, "beta") for _ in range(5)]
+        tries = [retries.again(ANNA, run.id, "beta") for _ in range(5)]
         came = await asyncio.gather(*tries, return_exceptions=True)
         assert len([one for one in came if isinstance(one, Run)]) == 1
         assert len([one for one in came if isinstance(one, Conflict)]) == 4
@@ -202,7 +202,7 @@ class TestAtOnce:
         run, pen = await failed_debate(database)
         await pen.end()
         one, other = Retries(database, WORKER), Retries(database, OTHER)
-        told = await asyncio.gather(one.one(ANNA, run.id, "beta"), other.one(ANNA, run.id, "gamma"))
+        told = await asyncio.gather(one.again(ANNA, run.id, "beta"), other.again(ANNA, run.id, "gamma"))
         assert sorted(run.revision for run in told) == [1, 2]
         again = (await Runs(database).wishes(run.id)).again
         assert again is not None
@@ -219,7 +219,7 @@ class TestAtOnce:
         await pen.end()
         retries = Retries(database, WORKER)
         came = await asyncio.gather(
-            retries.one(ANNA, run.id, "beta"), retries.failed(ANNA, run.id), return_exceptions=True
+            retries.again(ANNA, run.id, "beta"), retries.again(ANNA, run.id), return_exceptions=True
         )
         assert all(isinstance(one, Run | Conflict) for one in came)
         again = (await Runs(database).wishes(run.id)).again
