@@ -413,14 +413,14 @@ class TestWaiting:
         assert table.transcript.lanes["beta"].late
 
     async def test_a_stage_goes_on_when_the_time_is_over(self) -> None:
-        table = debate("endless", "yes", "endless", debate=Debate(deadline=0.05))
+        table = debate("endless", "yes", "endless", debate=Debate(deadline=1.0))
         assert await table.table.play() == "completed"
         assert spoken_at(table, "initial") == {"alpha": "stopped", "beta": "completed", "gamma": "stopped"}
         assert {who for who, lane in table.transcript.lanes.items() if lane.late} == {"alpha", "gamma"}
         assert spoken_at(table, "synthesis") == {"beta": "completed"}
 
     async def test_where_all_are_too_slow_to_think_again_the_first_answers_are_summed_up(self) -> None:
-        table = debate("stuck", "stuck", provider=Stuck(DEBATING), debate=Debate(deadline=0.05))
+        table = debate("stuck", "stuck", provider=Stuck(DEBATING), debate=Debate(deadline=1.0))
         assert await table.table.play() == "completed"
         assert spoken_at(table, "debate") == {"alpha": "stopped", "beta": "stopped"}
         assert spoken_at(table, "synthesis") == {"alpha": "completed"}
