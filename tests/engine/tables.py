@@ -56,6 +56,7 @@ class Said:
         self.found: list[Finding] = []
         self.lanes: dict[str, Lane] = {}
         self.charges: list[Charge] = []
+        self.spent = 0.0
         self.open: set[Seat] = set()
         self.events: list[Event] = []
         self.heard: Callable[[Event], None] = lambda _: None
@@ -82,6 +83,7 @@ class Said:
             self.found.append(event)
         self.lanes |= {lane.participant: lane for lane in lanes}
         self.charges += charges
+        self.spent += sum(charge.cost or 0.0 for charge in charges)
         await self.append([event])
 
     def forget(self, participant: str) -> None:

@@ -25,6 +25,7 @@ from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus
 from moot.model.participants import Participant
 from moot.model.requests import Part
 from moot.providers.registry import Resolved
+from moot.store.charges import spent_on
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -95,6 +96,7 @@ class Executor:
         chains: Chains,
         step: Step,
     ) -> None:
+        self._database = database
         self._worker = worker
         self._runs = Runs(database)
         self._discussions = Discussions(database)
@@ -150,7 +152,8 @@ class Executor:
 
     async def _record(self, claim: Claim, journal: RunJournal, told: Sequence[Event]) -> Record:
         said = await self._discussions.messages(claim.discussion, place=claim.place)
-        return Record(journal, claim, said, told, lambda: self._told(claim))
+        spent = await spent_on(self._database, claim.run)
+        return Record(journal, claim, said, told, lambda: self._told(claim), spent.cost)
 
     async def _told(self, claim: Claim) -> list[Event]:
         """Read all that was told of a run until now."""

@@ -27,6 +27,7 @@ class Notes:
     def __init__(self, log: RunLog, question: Message) -> None:
         self.said: list[Message] = [question]
         self.found: list[Finding] = []
+        self.spent = 0.0
         self._log = log
 
     def is_open(self, seat: Seat) -> bool:  # noqa: ARG002 - a Transcript
@@ -42,8 +43,9 @@ class Notes:
         message: Message | None = None,
         *,
         lanes: Sequence[Lane] = (),  # noqa: ARG002 - nobody asks for them here
-        charges: Sequence[Charge] = (),  # noqa: ARG002
+        charges: Sequence[Charge] = (),
     ) -> None:
+        self.spent += sum(charge.cost or 0.0 for charge in charges)
         if message is not None:
             self.said.append(replace(message, number=len(self.said) + 1))
         if isinstance(event, FINDINGS):

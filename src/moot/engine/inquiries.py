@@ -50,6 +50,7 @@ class Inquiries:
     async def _missing(
         self, name: str, who: Participant, why: str, charge: Charge | None = None
     ) -> TurnStatus:
+        why = "The run was stopped." if self._stop.reason is not None else why
         message = f"There is no {name} from {who.name}. {why}".strip()
         charges = [charge] if charge else []
         await self._transcript.keep(Notice(kind="missing", message=message), charges=charges)

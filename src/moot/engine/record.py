@@ -29,7 +29,10 @@ Log = Callable[[], Awaitable[Iterable[Event]]]
 
 
 class Record:
-    """A transcript in the database. `told` are the events of executions before this one; `log` reads all until now."""
+    """A transcript in the database. `told` are the events of executions before this one; `log` reads all until now.
+
+    `spent` is what the run had cost before.
+    """
 
     def __init__(
         self,
@@ -38,9 +41,11 @@ class Record:
         said: Sequence[Message],
         told: Sequence[Event],
         log: Log,
+        spent: float = 0.0,
     ) -> None:
         self.said = list(said)
         self.found = [event for event in told if isinstance(event, FINDINGS)]
+        self.spent = spent
         self._journal = journal
         self._claim = claim
         self._opened = {(event.stage, event.round) for event in told if isinstance(event, StageStarted)}
@@ -64,6 +69,7 @@ class Record:
         lanes: Sequence[Lane] = (),
         charges: Sequence[Charge] = (),
     ) -> None:
+        self.spent += sum(charge.cost or 0.0 for charge in charges)
         if isinstance(event, TurnEnded) and message is not None:
             if (left := self._left.pop(event.seat, None)) is not None:  # it ended before it began anew
                 event, message = self._as_it_was_seen(event, message, left)

@@ -231,9 +231,10 @@ class LiveTable:
         cap = self.plan.cap or 0.0
         lead = self._turns.dearest(self.plan.lead.id)
         more = MORE * (lead + sum(self._turns.dearest(who.id) for who in speakers))
-        if self._turns.spent + more <= cap:
+        left = max(0.0, cap - self._transcript.spent)
+        if more <= left:
             return "completed"
-        words = f"{what} is left out: it would cost about ${more:.4f}, and of the cap of ${cap:.4f} only ${max(0.0, cap - self._turns.spent):.4f} are left."
+        words = f"{what} is left out: it would cost about ${more:.4f}, and of the cap of ${cap:.4f} only ${left:.4f} are left."
         await self._transcript.append([Notice(kind="cap", message=words)])
         return "stopped"
 

@@ -53,6 +53,11 @@ class Transcript(Protocol):
     @property
     def found(self) -> Sequence[Finding]: ...
 
+    @property
+    def spent(self) -> float:
+        """What the run has cost until now, whatever came of it, as far as prices are known."""
+        ...
+
     def is_open(self, seat: Seat) -> bool:
         """Tell whether readers have seen something of a turn, and not its end."""
         ...
@@ -119,7 +124,7 @@ class Turns:
         try:
             chain = await self._chain_of(who)
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
-            return await self._keep(_refused(seat, who, error), manner, self._newest())
+            return await self._keep(_refused(seat, who, error), manner, self._newest(), called=False)
         if manner.brief is not None and (same := await self._briefed(seat, manner, manner.brief, chain)):
             return same.status
         return await self._spoken(seat, who, manner, chain)
@@ -136,12 +141,6 @@ class Turns:
             if stop.reason == "late":
                 self.stops[who] = Stop(self._stop)
 
-    @property
-    def spent(self) -> float:
-        """What the run has cost until now, as far as prices are known."""
-        said = [m.cost for m in self._transcript.said if m.run == self._scene.run]
-        return sum(cost for cost in (*said, *(one.cost for one in self._transcript.found)) if cost)
-
     def dearest(self, participant: str) -> float:
         """What the dearest turn of somebody has cost in this run."""
         mine = (m for m in self._transcript.said if (m.run, m.participant) == (self._scene.run, participant))
@@ -157,9 +156,9 @@ class Turns:
         """Tell how a turn ends that is stopped before it begins; there is nothing to keep of it."""
         if self._transcript.is_open(seat):
             return None
-        cap = self.plan.cap
-        if cap is not None and self.spent >= cap and self._stop.reason is None:
-            words = f"The run has cost ${self.spent:.4f}, and its cap is ${cap:.4f}: it ends here."
+        cap, spent = self.plan.cap, self._transcript.spent
+        if cap is not None and spent >= cap and self._stop.reason is None:
+            words = f"The run has cost ${spent:.4f}, and its cap is ${cap:.4f}: it ends here."
             await self._transcript.append([Notice(kind="cap", message=words)])
             self._stop.request("over_cap")
         reason = self.stops[seat.participant].reason
@@ -217,7 +216,7 @@ class Turns:
     def _newest(self) -> int:
         return max((message.number for message in self._transcript.said), default=0)
 
-    async def _keep(self, ended: TurnEnded, manner: Manner, upto: int) -> TurnStatus:
+    async def _keep(self, ended: TurnEnded, manner: Manner, upto: int, *, called: bool = True) -> TurnStatus:
         message = replace(
             turn_message(self._scene, ended),
             role=manner.role,
@@ -226,8 +225,8 @@ class Turns:
             upto=upto,
             instruction=manner.instruction or None,
         )
-        lanes = self._moved(ended, manner)
-        await self._transcript.keep(ended, message, lanes=lanes, charges=[charge_of(ended)])
+        lanes, charges = self._moved(ended, manner), [charge_of(ended)] if called else []
+        await self._transcript.keep(ended, message, lanes=lanes, charges=charges)
         return ended.status
 
     def _moved(self, ended: TurnEnded, manner: Manner) -> Sequence[Lane]:
