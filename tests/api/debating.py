@@ -65,7 +65,7 @@ CLAIMS = {
 CLERK = {
     MINUTES: json.dumps(SUMMARY),
     LEDGER: json.dumps(CLAIMS),
-    JUDGE: json.dumps({"A": 70, "B": 40}),
+    JUDGE: json.dumps({"A": 7, "B": 4}),
     GATE: json.dumps({"agree": False, "reason": "One says wait."}),
 }
 

@@ -1,4 +1,7 @@
-from moot.context.fitting import cut, one_line
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.context.fitting import cut, fitted, one_line
 
 
 def test_what_is_too_long_is_cut_and_shows_it() -> None:
@@ -10,3 +13,43 @@ def test_what_is_too_long_is_cut_and_shows_it() -> None:
 def test_lines_become_one() -> None:
     assert one_line(" a\n\n## heading\t b ", 100) == "a ## heading b"
     assert len(one_line("word " * 100, 50)) <= 50
+
+
+texts = st.lists(st.text(st.sampled_from("ab \n"), max_size=60), max_size=8)
+
+
+class TestFitted:
+    @given(texts, st.integers(0, 300))
+    def test_all_of_them_fit_if_there_is_room_for_a_character_each(self, some: list[str], room: int) -> None:
+        fit = fitted(some, room)
+        assert len(fit) == len(some)
+        if room >= len(some):
+            assert sum(map(len, fit)) <= room
+
+    @given(texts)
+    def test_nothing_is_cut_where_all_fit(self, some: list[str]) -> None:
+        assert fitted(some, sum(map(len, some))) == some
+
+    @given(texts, st.integers(8, 300))
+    def test_short_ones_stay_whole_and_none_is_cut_below_its_share(self, some: list[str], room: int) -> None:
+        for text, fit in zip(some, fitted(some, room), strict=True):
+            if len(text) <= room // len(some):
+                assert fit == text
+            if fit != text:
+                assert text.startswith(fit.removesuffix("…"))
+                assert len(fit) <= len(text)
+
+    @given(texts, st.integers(8, 300))
+    def test_those_that_are_cut_are_cut_at_the_same_length(self, some: list[str], room: int) -> None:
+        solid = [text.replace(" ", "a").replace("\n", "b") for text in some]
+        fit = fitted(solid, room)
+        lengths = {len(short) for text, short in zip(solid, fit, strict=True) if short != text}
+        assert len(lengths) <= 1
+        assert all(len(text) <= max(lengths, default=60) for text in fit)
+
+    def test_what_the_short_ones_leave_the_long_ones_take(self) -> None:
+        assert fitted(["a" * 100, "bb", "c" * 100], 42) == ["a" * 19 + "…", "bb", "c" * 19 + "…"]
+
+    def test_very_many_are_fitted_too(self) -> None:
+        fit = fitted(["a" * 50] * 20_000, 100_000)
+        assert set(fit) == {"aaaa…"}

@@ -12,16 +12,10 @@ words = st.lists(
 
 
 def test_a_request_is_a_prompt_and_its_material_and_nobody_s_model_yet() -> None:
-    request = requested("judge", "### Answer A\n{So} it is.")
-    assert request.system == written("judge")
+    request = requested("judge_the_answers", "### Answer A\n{So} it is.")
+    assert request.system == written("judge_the_answers")
     assert request.messages == (user("### Answer A\n{So} it is."),)
     assert (request.model, request.max_tokens, request.temperature) == ("", MOST_TOKENS, None)
-
-
-def test_words_are_filled_into_the_prompt_and_not_into_the_material() -> None:
-    request = requested("language", "{language}", language="German")
-    assert request.system.startswith("Write in German, whatever")
-    assert request.messages == (user("{language}"),)
 
 
 def test_a_basis_is_short_and_the_same_tomorrow() -> None:

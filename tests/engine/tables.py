@@ -1,17 +1,17 @@
 """Tables whose participants follow scripts, with all that was sent to them and all that was told of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from moot.engine.inline import at_once
 from moot.engine.speaker import Speaker
-from moot.engine.table import Body, LiveTable
+from moot.engine.table import LiveTable, S
 from moot.engine.turns import Scene
 from moot.model.debates import Lane
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
-from moot.model.events import ANSWERED, FINDINGS, Event, Finding, Seat, TextDelta, TurnStatus
+from moot.model.events import ANSWERED, FINDINGS, Event, Finding, Seat, TextDelta
 from moot.model.money import Charge
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
@@ -122,7 +122,7 @@ class Stage:
             raise self._refused[who.id]
         return [Resolved(who.model, self.provider, who.model, KeyRing(()))]
 
-    async def _step(self, name: str, body: Body) -> TurnStatus:
+    async def _step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         self.steps.append(name)
         return await at_once(name, body)
 

@@ -5,11 +5,14 @@ from functools import partial
 
 import pytest
 
-from moot.context import minutes
+from moot.context.ballots import ballot
 from moot.context.inquiry import Ask
+from moot.context.ledger import ledger
+from moot.context.minutes import agreement, summary
 from moot.model.chunks import Usage
 from moot.model.errors import MissingKey
-from moot.model.events import Agreed, BallotCast, LedgerMade, Notice, SummaryMade
+from moot.model.events import Agreed, BallotCast, Finding, LedgerMade, Notice, SummaryMade
+from moot.model.money import Purpose
 from moot.model.participants import seat
 from moot.providers.scripts import Script
 from tests.api import debating
@@ -24,11 +27,11 @@ SAID = [
     spoken("gamma", debating.CONVINCED, "debate"),
 ]
 TABLE = seat(("yes",) * 3)
-ASKS: dict[str, Ask] = {
-    "agreed": minutes.agreement,
-    "summary": partial(minutes.summary, participants=TABLE),
-    "ledger": minutes.ledger,
-    "ballot": partial(minutes.ballot, voter="alpha"),
+ASKS: dict[Purpose, Ask] = {
+    "gate": agreement,
+    "summary": partial(summary, participants=TABLE),
+    "ledger": ledger,
+    "ranking": partial(ballot, voter="alpha"),
 }
 
 
@@ -44,37 +47,34 @@ def stage(script: Script | None = None, **more: object) -> Stage:
     return Stage("debate", "yes", "yes", "yes", said=SAID, provider=provider, **more)  # type: ignore[arg-type]
 
 
-async def find(table: Stage, name: str) -> str:
-    return await table.table.find(name, table.table.plan.participants[0], ASKS[name])
+async def find(table: Stage, purpose: Purpose) -> Finding | None:
+    return await table.table.find(purpose, table.table.plan.participants[0], ASKS[purpose])
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "purpose"),
-    [
-        ("agreed", Agreed, "gate"),
-        ("summary", SummaryMade, "summary"),
-        ("ledger", LedgerMade, "ledger"),
-        ("ballot", BallotCast, "ranking"),
-    ],
+    ("purpose", "kind"),
+    [("gate", Agreed), ("summary", SummaryMade), ("ledger", LedgerMade), ("ranking", BallotCast)],
 )
-async def test_what_was_found_is_kept_with_its_price(name: str, kind: type, purpose: str) -> None:
+async def test_what_was_found_is_kept_with_its_price(purpose: Purpose, kind: type) -> None:
     table = stage()
-    assert await find(table, name) == "completed"
+    told = await find(table, purpose)
     (found,) = table.transcript.found
+    assert told == found
     (charge,) = table.transcript.charges
     assert isinstance(found, kind)
     assert (charge.purpose, charge.participant, charge.model) == (purpose, "alpha", "yes")
     assert (found.model, found.usage, found.cost) == ("yes", charge.usage, charge.cost)
     assert charge.cost
     assert table.transcript.events == [found]
-    assert table.steps == [f"find/{name}/0/alpha"]
+    assert table.steps == [f"find/{purpose}/0/alpha"]
 
 
-@pytest.mark.parametrize("name", ASKS)
-async def test_the_same_is_not_asked_twice(name: str) -> None:
+@pytest.mark.parametrize("purpose", ASKS)
+async def test_the_same_is_not_asked_twice(purpose: Purpose) -> None:
     table = stage()
-    await find(table, name)
-    assert await find(table, name) == "completed"
+    first = await find(table, purpose)
+    assert first is not None
+    assert await find(table, purpose) == first
     assert len(table.provider.asked) == len(table.transcript.charges) == len(table.transcript.events) == 1
 
 
@@ -84,16 +84,16 @@ async def test_when_more_was_said_it_is_asked_anew() -> None:
     table.transcript.said.append(spoken("alpha", debating.STILL_YES, "debate"))
     await find(table, "summary")
     assert len(table.provider.asked) == 2
-    assert len({found.name for found in table.transcript.found}) == 2
+    assert len({found.basis for found in table.transcript.found}) == 2
 
 
 async def test_what_cannot_be_used_is_asked_for_again_with_the_reason_and_then_told_of() -> None:
     table = stage(Script(answer="I would rather not."))
-    assert await find(table, "summary") == "failed"
+    assert await find(table, "summary") is None
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)
     assert notice.kind == "missing"
-    assert notice.message.startswith("There is no summary from Alpha. yes was asked twice and")
+    assert notice.message.startswith("There is no summary from yes. yes was asked twice and")
     assert table.transcript.found == []
     first, second = table.asked
     assert second[:-2] == first
@@ -105,32 +105,32 @@ async def test_what_cannot_be_used_is_asked_for_again_with_the_reason_and_then_t
 async def test_a_form_in_which_somebody_is_missing_is_asked_for_again() -> None:
     answers = {name: value for name, value in debating.SUMMARY.items() if name != "p3"}
     table = stage(Script(answer=json.dumps(answers), when={"cannot be used": json.dumps(debating.SUMMARY)}))
-    assert await find(table, "summary") == "completed"
+    assert await find(table, "summary") is not None
     assert len(table.provider.asked) == 2
     assert "missing required field `p3`" in table.asked[1][-1][-1]
 
 
 async def test_a_call_that_fails_is_told_of_and_charged() -> None:
     table = stage(Script(fault="unauthorized"))
-    assert await find(table, "ledger") == "failed"
+    assert await find(table, "ledger") is None
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)
-    assert notice.message.startswith("There is no ledger from Alpha. ")
+    assert notice.message.startswith("There is no ledger from yes. ")
     assert [(one.purpose, one.usage) for one in table.transcript.charges] == [("ledger", Usage())]
 
 
 async def test_without_a_key_nobody_is_asked_and_nothing_is_paid() -> None:
     table = stage(refused={"alpha": MissingKey("No key: store one.")})
-    assert await find(table, "summary") == "failed"
+    assert await find(table, "summary") is None
     (notice,) = table.transcript.events
     assert isinstance(notice, Notice)
-    assert notice.message == "There is no summary from Alpha. No key: store one."
+    assert notice.message == "There is no summary from yes. No key: store one."
     assert (table.asked, table.transcript.charges) == ([], [])
 
 
 async def test_nothing_is_asked_when_the_run_is_to_end() -> None:
     table = stage()
     table.stop.request()
-    assert await find(table, "summary") == "failed"
+    assert await find(table, "summary") is None
     assert table.asked == []
     assert table.transcript.found == []

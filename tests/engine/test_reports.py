@@ -22,7 +22,7 @@ def summary(words: str, seq: int) -> SummaryMade:
 
 
 def named(*found: Finding) -> dict[str, str]:
-    return {one.name: msgspec.json.encode(one).decode() for one in found}
+    return {one.basis: msgspec.json.encode(one).decode() for one in found}
 
 
 async def test_a_debate_that_has_just_begun(database: Database) -> None:

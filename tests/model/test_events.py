@@ -110,11 +110,6 @@ def test_what_is_found_is_known_as_such() -> None:
     assert set(FINDINGS) == set(get_args(Finding)) <= set(get_args(Event))
 
 
-def test_what_is_found_has_a_name_that_tells_what_it_rests_on() -> None:
-    found = BallotCast(basis="1f", participant="alpha", order=(("beta",),))
-    assert found.name == "ballot/1f"
-
-
 def test_the_union_holds_every_event_there_is() -> None:
     public = {
         thing

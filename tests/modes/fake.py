@@ -7,9 +7,10 @@ from moot.context.views import View, blind, everything
 from moot.model.debates import LaneStatus
 from moot.model.discussions import Role
 from moot.model.events import ANSWERED, Finding, NoticeKind, TurnStatus
+from moot.model.money import Purpose
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
-from moot.modes.table import Brief
+from moot.modes.table import Brief, T
 
 
 class Left(Exception):
@@ -39,7 +40,6 @@ class FakeTable:
         self._left = stopped_after
         self._names: set[str] = set()
         self._finds = {name: list(found) for name, found in (finds or {}).items()}
-        self._found: list[Finding] = []
         self._poor = poor
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
@@ -95,19 +95,13 @@ class FakeTable:
                 break
         return status
 
-    async def find(self, name: str, who: Participant, ask: Ask) -> TurnStatus:
-        found = self._finds.get(name)
-        self.told.append(f"{who.id} ({who.model}) looks for {name}" + ("" if found else " in vain"))
-        if not found:
-            return "failed"
-        self._found.append(found.pop(0))
-        return "completed"
-
-    def found(self) -> Sequence[Finding]:
-        return self._found
+    async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> Finding | None:
+        found = self._finds.get(purpose)
+        self.told.append(f"{who.id} ({who.model}) looks for {purpose}" + ("" if found else " in vain"))
+        return found.pop(0) if found else None
 
     async def conclude(self, finding: Finding) -> None:
-        self.told.append(f"concluded: {finding.name.partition('/')[0]}")
+        self.told.append(f"concluded: {type(finding).__name__}")
 
     async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
         self._leave_if_stopped()
@@ -121,7 +115,7 @@ class FakeTable:
         self._leave_if_stopped()
         return what not in self._poor
 
-    async def together(self, *doings: Awaitable[TurnStatus]) -> Sequence[TurnStatus]:
+    async def together(self, *doings: Awaitable[T]) -> Sequence[T]:
         self.told.append("at the same time:")
         return [await one for one in doings]
 

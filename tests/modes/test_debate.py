@@ -9,7 +9,7 @@ async def test_all_answer_alone_then_read_each_other_and_the_lead_sums_up_beside
         BallotCast(basis=who, participant=who, order=(others,))
         for who, others in (("alpha", ("beta", "gamma")), ("beta", ("alpha", "gamma")))
     ]
-    table = FakeTable(plan("debate", 3, clerk="a/cheap"), finds={"ballot": ballots})
+    table = FakeTable(plan("debate", 3, clerk="a/cheap"), finds={"ranking": ballots})
     await debate(table)
     assert table.told == [
         "initial 0",
@@ -28,10 +28,10 @@ async def test_all_answer_alone_then_read_each_other_and_the_lead_sums_up_beside
         "synthesis/0/alpha sees briefed",
         "alpha (a/cheap) looks for summary in vain",
         "alpha (a/cheap) looks for ledger in vain",
-        "alpha (a/one) looks for ballot",
-        "beta (a/one) looks for ballot",
-        "gamma (a/one) looks for ballot in vain",
-        "concluded: ranking",
+        "alpha (a/one) looks for ranking",
+        "beta (a/one) looks for ranking",
+        "gamma (a/one) looks for ranking in vain",
+        "concluded: RankingMade",
     ]
 
 
@@ -40,7 +40,7 @@ async def test_whoever_failed_takes_no_part_in_what_follows() -> None:
     await debate(table)
     assert not [line for line in table.told if "beta" in line and not line.startswith("initial")]
     assert "debate/0/gamma sees own_thread" in table.told
-    assert not any("ballot" in line or "ledger" in line for line in table.told)
+    assert not any("ranking" in line or "ledger" in line for line in table.told)
 
 
 async def test_a_lead_that_is_out_is_replaced_and_that_is_told() -> None:
@@ -55,7 +55,7 @@ async def test_the_chosen_lead_sums_up() -> None:
     await debate(table)
     assert "synthesis/0/beta sees briefed" in table.told
     assert "beta (a/one) looks for summary in vain" in table.told
-    assert not any("ballot" in line for line in table.told)  # two cannot be ranked
+    assert not any("ranking" in line for line in table.told)  # two cannot be ranked
 
 
 async def test_where_nobody_answers_nothing_follows() -> None:
@@ -81,7 +81,7 @@ async def test_where_all_fail_to_refine_the_first_answers_are_summed_up() -> Non
 
 async def test_the_gate_skips_the_debate_where_the_first_answers_agree_and_says_what_it_saved() -> None:
     agreed = Agreed(basis="x", agree=True, reason="Both say no.", saved=0.25)
-    table = FakeTable(plan("debate", 2, debate=Debate(gate=True)), finds={"agreed": [agreed]})
+    table = FakeTable(plan("debate", 2, debate=Debate(gate=True)), finds={"gate": [agreed]})
     await debate(table)
     words = "Both say no. The debate was skipped, which saved about $0.2500."
     assert f"alpha, beta complete, agreed: {words}" in table.told
@@ -91,7 +91,7 @@ async def test_the_gate_skips_the_debate_where_the_first_answers_agree_and_says_
 
 async def test_the_gate_lets_them_debate_where_they_differ_or_nobody_can_tell() -> None:
     differ = Agreed(basis="x", agree=False, reason="One says yes.")
-    for finds in ({"agreed": [differ]}, {}):
+    for finds in ({"gate": [differ]}, {}):
         table = FakeTable(plan("debate", 2, debate=Debate(gate=True)), finds=finds)
         await debate(table)
         assert "debate/0/beta sees own_thread" in table.told
@@ -103,4 +103,4 @@ async def test_a_cap_takes_away_the_debate_before_the_answer() -> None:
     assert not any(line.startswith("debate/") for line in table.told)
     assert "alpha, beta, gamma complete, cap: The first answers stand as they are." in table.told
     assert "synthesis/0/alpha sees briefed" in table.told
-    assert not any("ballot" in line or "ledger" in line for line in table.told)
+    assert not any("ranking" in line or "ledger" in line for line in table.told)

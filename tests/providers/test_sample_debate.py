@@ -15,15 +15,22 @@ from moot.providers.scripts import BUILT_IN
     [
         (sample_debate.SECOND, "read_the_others"),
         (sample_debate.SYNTHESIS, "sum_up"),
-        (sample_debate.MINUTES, "minutes"),
+        (sample_debate.MINUTES, "summarise"),
         (sample_debate.LEDGER, "keep_the_ledger"),
-        (sample_debate.JUDGE, "judge"),
+        (sample_debate.JUDGE, "judge_the_answers"),
         (sample_debate.GATE, "do_they_agree"),
     ],
 )
 def test_each_prompt_is_known_by_its_words(words: str, prompt: str) -> None:
     assert words in written(prompt)
-    for other in ("read_the_others", "sum_up", "minutes", "keep_the_ledger", "judge", "do_they_agree"):
+    for other in (
+        "read_the_others",
+        "sum_up",
+        "summarise",
+        "keep_the_ledger",
+        "judge_the_answers",
+        "do_they_agree",
+    ):
         assert other == prompt or words not in written(other)
 
 

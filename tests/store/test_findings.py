@@ -11,7 +11,7 @@ BALLOT = BallotCast(basis="y", participant="alpha", order=(("beta", "gamma"),), 
 
 
 def named(*found: Finding) -> dict[str, str]:
-    return {one.name: msgspec.json.encode(one).decode() for one in found}
+    return {one.basis: msgspec.json.encode(one).decode() for one in found}
 
 
 async def test_what_was_found_comes_back_as_it_was(database: Database) -> None:

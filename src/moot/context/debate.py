@@ -1,15 +1,16 @@
 """What is told in a debate: to each what the others answered, and to the lead what all of them did."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.context.fitting import cut
+from moot.context.fitting import fitted
 from moot.context.prompts import written
 from moot.model.debates import IN_LANES
 from moot.model.discussions import Message
+from moot.model.events import ANSWERED
 
 BETWEEN = "\n\n"
 
@@ -43,14 +44,13 @@ def positions(said: Sequence[Message], run: str) -> list[Position]:
 def read_the_others(said: Sequence[Message], run: str, participant: str, room: int) -> str:
     """Hand somebody the question and what every other one answered."""
     others = [one.first for one in positions(said, run) if one.participant != participant]
-    return written("read_the_others").format(question=question(said, run), answers=_labelled(others, room))
+    return written("read_the_others").format(question=question(said, run), answers=_written_out(others, room))
 
 
-def sum_up(said: Sequence[Message], run: str, participant: str, room: int) -> str:
+def sum_up(said: Sequence[Message], run: str, participant: str, room: int) -> str:  # noqa: ARG001 - a Brief
     """Ask for one answer from all of them, one's own included."""
     finals = [one.final for one in positions(said, run)]
-    name = next((m.name for m in finals if m.participant == participant), None) or "one of them"
-    return written("sum_up").format(name=name, answers=_labelled(finals, room))
+    return written("sum_up").format(answers=_written_out(finals, room))
 
 
 def question(said: Sequence[Message], run: str) -> str:
@@ -58,20 +58,24 @@ def question(said: Sequence[Message], run: str) -> str:
     return next(asked, "")
 
 
-def fitted(texts: Sequence[str], room: int) -> list[str]:
-    """Cut texts so that all of them fit: what short ones leave, the long ones may take."""
-    most, left = room, room
-    for place, length in enumerate(sorted(len(text) for text in texts)):
-        most = left // (len(texts) - place)
-        if length > most:
-            break
-        left -= length
-    else:
-        return list(texts)
-    return [cut(text, max(most, 1)) for text in texts]
+def labelled(said: Sequence[Message], run: str) -> dict[str, Position]:
+    """Give those who answered labels by which a model can name them, and nobody else."""
+    return {f"p{place}": one for place, one in enumerate(positions(said, run), start=1)}
 
 
-def _labelled(answers: Sequence[Message], room: int) -> str:
+def material(said: Sequence[Message], run: str, answers: Mapping[str, Sequence[Message]], room: int) -> str:
+    """Write out the question and who answered what, first and then; the same text is not written twice."""
+    blocks: list[tuple[str, str]] = []
+    for label, messages in answers.items():
+        for message in dict.fromkeys(messages):
+            when = "after reading the others" if message.stage == "debate" else "first answer"
+            blocks.append((f"### {label}: {message.name}, {when}", message.content.strip()))
+    texts = fitted([text for _, text in blocks], room)
+    written_out = (f"{head}\n{text}" for (head, _), text in zip(blocks, texts, strict=True))
+    return BETWEEN.join([f"The question:\n{question(said, run)}", *written_out])
+
+
+def _written_out(answers: Sequence[Message], room: int) -> str:
     texts = fitted([one.content.strip() for one in answers], room)
     blocks = zip(map(_heading, answers), texts, strict=True)
     return BETWEEN.join(chain.from_iterable(blocks))
@@ -88,5 +92,5 @@ def _unfolded(message: Message) -> Message:
 
 
 def _is_answer(message: Message) -> bool:
-    said = message.status in {"completed", "partial"} and message.content.strip() != ""
+    said = message.status in ANSWERED and message.content.strip() != ""
     return said and message.role == "assistant" and message.participant is not None

@@ -12,14 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
 from moot.model.discussions import LIVE
 from moot.model.errors import StoreUnavailable
-from moot.model.events import TurnStatus
 from moot.store.database import Database
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ STRANGERS = text(
     " UNION SELECT worker FROM run WHERE status = ANY(:live) EXCEPT SELECT id FROM worker"
 )
 
+S = TypeVar("S", bound=str)
 Execute = Callable[[str], Coroutine[None, None, None]]
 log = logging.getLogger(__name__)
 
@@ -52,20 +52,20 @@ class Books:
         except SQLAlchemyError as error:
             raise StoreUnavailable("The books of the runs cannot be written now.") from error
 
-    async def step(self, name: str, body: Callable[[], Awaitable[TurnStatus]]) -> TurnStatus:
+    async def step(self, name: str, body: Callable[[], Awaitable[S]]) -> S:
         """Do a part of a run, or return what came of it the last time."""
-        done: list[TurnStatus] = []
+        done: list[S] = []
 
-        async def turn() -> TurnStatus:  # DBOS looks whether it is given a coroutine function
+        async def part() -> S:  # DBOS looks whether it is given a coroutine function
             done.append(await body())
             return done[0]
 
         try:  # no await before the step has its place in the order
-            status: TurnStatus = await self._dbos.DBOS.run_step_async({"name": name}, turn)
+            came: S = await self._dbos.DBOS.run_step_async({"name": name}, part)
         except SQLAlchemyError as error:  # a full disk, say; but a turn that is done is in our log too
             log.warning("a step cannot be noted", extra={"step": name, "reason": str(error)})
             return done[0] if done else await body()
-        return status
+        return came
 
     async def recover(self, worker: str) -> None:
         """Let DBOS hand on what a dead worker had begun, all of it; raise StoreUnavailable if it did not."""

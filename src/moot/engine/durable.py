@@ -11,10 +11,9 @@ from moot.engine.execution import Execution, Executor, for_the_end
 from moot.engine.journal import Journal
 from moot.engine.patience import patiently
 from moot.engine.speaker import Speaker
-from moot.engine.table import Body
+from moot.engine.table import S
 from moot.model.discussions import Message
 from moot.model.errors import StoreUnavailable
-from moot.model.events import TurnStatus
 from moot.store.database import Database
 from moot.store.runs import Claim, Runs
 
@@ -108,7 +107,7 @@ class DurableRuns:
         opened = await asyncio.shield(self._books)
         await patiently(lambda: opened.start(run, revision))
 
-    async def _step(self, name: str, body: Body) -> TurnStatus:
+    async def _step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         return await self._books.result().step(name, body)
 
     def told(self, run: str) -> None:

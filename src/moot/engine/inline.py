@@ -1,17 +1,17 @@
 """A run in this process, with nothing stored: the executor behind `moot ask`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
-from moot.engine.table import Body, LiveTable
+from moot.engine.table import LiveTable, S
 from moot.engine.turns import Scene
 from moot.model.chunks import Text
 from moot.model.debates import Lane
 from moot.model.discussions import Message
-from moot.model.events import FINDINGS, Event, Finding, RunEnded, RunStarted, Seat, TurnStatus
+from moot.model.events import FINDINGS, Event, Finding, RunEnded, RunStarted, Seat
 from moot.model.ids import new_id
 from moot.model.money import Charge
 from moot.model.participants import Participant
@@ -80,6 +80,6 @@ async def run(
     return ended
 
 
-async def at_once(_: str, body: Body) -> TurnStatus:
+async def at_once(name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:  # noqa: ARG001 - a Step
     """A step that nobody will replay."""
     return await body()

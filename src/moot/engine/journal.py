@@ -117,7 +117,7 @@ class RunJournal:
     def _taken(self, bodies: list[str]) -> Kept | None:
         """Put together what is kept with the events, if anything is."""
         findings = {
-            item.name: body
+            item.basis: body
             for item, body in zip(self._pending, bodies, strict=True)
             if isinstance(item, FINDINGS)
         }

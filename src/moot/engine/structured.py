@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from moot.context.inquiry import anything
 from moot.context.prompts import written
 from moot.engine import metrics
 from moot.engine.speaker import Speaker
@@ -46,11 +47,6 @@ class Shaped(Struct, Generic[T], frozen=True, kw_only=True):
         if self.value is None:
             raise ProviderError(self.fault or fault("bad_response", f"{self.model} gave no answer."))
         return self.value
-
-
-def anything(_: object) -> str | None:
-    """Find nothing wrong with an answer that has the right form."""
-    return None
 
 
 async def structured(
@@ -126,8 +122,8 @@ def _closed(node: Any) -> Any:
         case {"properties": fields}:
             closed = {name: _closed(field) for name, field in fields.items()}
             return {**node, "properties": closed, "required": list(closed), "additionalProperties": False}
-        case {"enum": _}:
-            return {"type": "string", **node}
+        case {"enum": [first, *_]}:
+            return {"type": "integer" if isinstance(first, int) else "string", **node}
         case dict():
             return {name: _closed(value) for name, value in node.items()}
         case list():

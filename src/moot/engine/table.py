@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Protocol, TypeVar
 
 from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
@@ -24,14 +25,22 @@ from moot.model.events import (
     StageStarted,
     TurnStatus,
 )
+from moot.model.money import Purpose
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.modes import MODES
 from moot.modes.table import Brief
 from moot.streams.stop import Stop
 
-Body = Callable[[], Coroutine[None, None, TurnStatus]]
-Step = Callable[[str, Body], Awaitable[TurnStatus]]
+T = TypeVar("T")
+S = TypeVar("S", bound=str)
+
+
+class Step(Protocol):
+    """Does a part of a run once, by its name; what comes of it is text, which is kept."""
+
+    async def __call__(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S: ...
+
 
 MORE = 2  # how much dearer the next turn may be than the dearest one until now: it has more to read
 
@@ -140,15 +149,13 @@ class LiveTable:
             f"{stage}/{round}", partial(self._first_to_speak, candidates, stage, round, manner)
         )
 
-    async def find(self, name: str, who: Participant, ask: Ask) -> TurnStatus:
-        step = f"find/{name}/{self.revision}/{who.id}"
-        return await self._step(step, lambda: self._inquiries.make(name, who, ask))
-
-    def found(self) -> Sequence[Finding]:
-        return self._transcript.found
+    async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> Finding | None:
+        step = f"find/{purpose}/{self.revision}/{who.id}"
+        basis = await self._step(step, lambda: self._inquiries.make(purpose, who, ask))
+        return next((one for one in self._transcript.found if one.basis == basis), None)
 
     async def conclude(self, finding: Finding) -> None:
-        if finding.name not in {one.name for one in self._transcript.found}:
+        if finding.basis not in {one.basis for one in self._transcript.found}:
             await self._transcript.keep(finding)
 
     async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
@@ -161,10 +168,10 @@ class LiveTable:
     async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:
         if self.plan.cap is None:
             return True
-        left_out = await self._done(f"afford/{what}/{self.revision}", lambda: self._afforded(what, speakers))
-        return left_out == "completed"
+        step = f"afford/{what}/{self.revision}"
+        return await self._done(step, lambda: self._affords(what, speakers)) == "yes"
 
-    async def together(self, *doings: Awaitable[TurnStatus]) -> list[TurnStatus]:
+    async def together(self, *doings: Awaitable[T]) -> list[T]:
         """Wait for all; where one cannot be kept, the others end too, and the reason is passed on as it is.
 
         Each begins its step before it waits for anything: so the steps are in the same order whenever this is done.
@@ -177,7 +184,7 @@ class LiveTable:
         self._leave_if_stopped()
         return [task.result() for task in tasks]
 
-    async def _done(self, name: str, body: Body) -> TurnStatus:
+    async def _done(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         """Do a step that nothing else is done beside, unless it was done."""
         self._leave_if_stopped()
         status = await self._step(name, body)
@@ -220,26 +227,26 @@ class LiveTable:
         return status
 
     async def _told(self, kind: NoticeKind, words: str, lanes: Sequence[Lane]) -> None:
-        async def tell() -> TurnStatus:
+        async def tell() -> str:
             await self._transcript.keep(Notice(kind=kind, message=words), lanes=lanes)
-            return "completed"
+            return "told"
 
         await self._done(f"tell/{kind}/{self.revision}", tell)
 
-    async def _afforded(self, what: str, speakers: Sequence[Participant]) -> TurnStatus:
+    async def _affords(self, what: str, speakers: Sequence[Participant]) -> str:
         """Keep enough for the synthesis, too: it is what the run is for."""
         cap = self.plan.cap or 0.0
         lead = self._turns.dearest(self.plan.lead.id)
         more = MORE * (lead + sum(self._turns.dearest(who.id) for who in speakers))
         left = max(0.0, cap - self._transcript.spent)
         if more <= left:
-            return "completed"
+            return "yes"
         words = f"{what} is left out: it would cost about ${more:.4f}, and of the cap of ${cap:.4f} only ${left:.4f} are left."
         await self._transcript.append([Notice(kind="cap", message=words)])
-        return "stopped"
+        return "no"
 
 
-async def _awaited(doing: Awaitable[TurnStatus]) -> TurnStatus:
+async def _awaited(doing: Awaitable[T]) -> T:
     return await doing
 
 

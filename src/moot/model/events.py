@@ -29,7 +29,6 @@ NoticeKind = Literal[
     "resumed",
     "gave_up",
     "retried",
-    "late",
     "lead_replaced",
     "agreed",
     "cap",
@@ -144,17 +143,12 @@ class Prompted(_TurnEvent, frozen=True, kw_only=True):
 
 
 class _Finding(_Event, frozen=True, kw_only=True):
-    """Something that was found out in a run. `basis` is a digest of all that it rests on."""
+    """Something that was found out in a run. `basis` is a digest of what was asked, and of all that it rests on."""
 
     basis: str
     model: str = ""
     usage: Usage = Usage()
     cost: float | None = 0.0
-
-    @property
-    def name(self) -> str:
-        """Name what was found, and what it was found in: it is not asked for twice."""
-        return f"{self.__struct_config__.tag}/{self.basis}"
 
 
 class Agreed(_Finding, frozen=True, kw_only=True):

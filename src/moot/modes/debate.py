@@ -3,13 +3,15 @@
 Beside the synthesis the minutes are made: a summary, a ledger of claims, and a ranking by those who took part.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
-from moot.context import minutes
+from moot.context.ballots import ballot, ranking
 from moot.context.debate import read_the_others, sum_up
+from moot.context.ledger import ledger
+from moot.context.minutes import agreement, summary
 from moot.context.views import briefed, own_thread
 from moot.model.events import ANSWERED, Agreed, BallotCast, TurnStatus
 from moot.model.participants import Participant
@@ -42,9 +44,8 @@ async def _goes_on(table: Table, standing: Sequence[Participant]) -> bool:
         )
         return False
     if table.plan.debate.gate:
-        await table.find("agreed", _clerk(table, standing[0]), minutes.agreement)
-        verdict = next((one for one in reversed(table.found()) if isinstance(one, Agreed)), None)
-        if verdict is not None and verdict.agree:
+        verdict = await table.find("gate", _clerk(table, standing[0]), agreement)
+        if isinstance(verdict, Agreed) and verdict.agree:
             saved = "" if verdict.saved is None else f", which saved about ${verdict.saved:.4f}"
             await table.settle(standing, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
             return False
@@ -65,23 +66,22 @@ async def _led(table: Table, standing: Sequence[Participant]) -> Sequence[Partic
 async def _conclude(table: Table, led: Sequence[Participant]) -> None:
     """Write the synthesis and the minutes at the same time."""
     rules, clerk = table.plan.debate, _clerk(table, led[0])
-    ledger = rules.ledger and await table.affords("The ledger", led[:1])
+    claims = rules.ledger and await table.affords("The ledger", led[:1])
     ranked = rules.ranking and len(led) >= FEWEST_TO_RANK and await table.affords("The ranking", led)
     await table.open_stage("synthesis", table.revision)
-    doings = [
+    doings: list[Awaitable[object]] = [
         table.one_speaks(
             led, "synthesis", round=table.revision, view=briefed, brief=sum_up, role="synthesis"
         ),
-        table.find("summary", clerk, partial(minutes.summary, participants=table.plan.speaking)),
+        table.find("summary", clerk, partial(summary, participants=table.plan.speaking)),
     ]
-    if ledger:
-        doings.append(table.find("ledger", clerk, minutes.ledger))
+    if claims:
+        doings.append(table.find("ledger", clerk, ledger))
     if ranked:
-        doings += [table.find("ballot", who, partial(minutes.ballot, voter=who.id)) for who in led]
-    await table.together(*doings)
-    ballots = {one.participant: one for one in table.found() if isinstance(one, BallotCast)}
-    if ranked and ballots:
-        await table.conclude(minutes.ranking(list(ballots.values())))
+        doings += [table.find("ranking", who, partial(ballot, voter=who.id)) for who in led]
+    ballots = [one for one in await table.together(*doings) if isinstance(one, BallotCast)]
+    if ballots:
+        await table.conclude(ranking(ballots))
 
 
 def _answered(table: Table, turns: Mapping[str, TurnStatus]) -> list[Participant]:

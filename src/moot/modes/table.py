@@ -1,15 +1,18 @@
 """What a mode can do. Stops, failures, storage and replay are the table's business, not the mode's."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
 from moot.model.debates import LaneStatus
 from moot.model.discussions import Message, Role
 from moot.model.events import Finding, NoticeKind, TurnStatus
+from moot.model.money import Purpose
 from moot.model.participants import Participant
 from moot.model.plans import Plan
+
+T = TypeVar("T")
 
 # What somebody is told before speaking: of all that was said in this run, for whom, in so many characters.
 Brief = Callable[[Sequence[Message], str, str, int], str]
@@ -73,12 +76,8 @@ class Table(Protocol):
         """Let the first of several speak for all, and the next one where that fails."""
         ...
 
-    async def find(self, name: str, who: Participant, ask: Ask) -> TurnStatus:
+    async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> Finding | None:
         """Let somebody's model find something out; where it does not, readers are told so and nothing else happens."""
-        ...
-
-    def found(self) -> Sequence[Finding]:
-        """Return all that was found until now."""
         ...
 
     async def conclude(self, finding: Finding) -> None:
@@ -95,6 +94,6 @@ class Table(Protocol):
         """Tell whether the run's cap leaves room for more turns; if not, readers are told what is left out."""
         ...
 
-    async def together(self, *doings: Awaitable[TurnStatus]) -> Sequence[TurnStatus]:
+    async def together(self, *doings: Awaitable[T]) -> Sequence[T]:
         """Do several things at the same time: each a single one of those above."""
         ...

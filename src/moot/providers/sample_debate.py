@@ -72,7 +72,7 @@ CLAIMS = {
 CLERK = {
     MINUTES: json.dumps(SUMMARY),
     LEDGER: json.dumps(CLAIMS),
-    JUDGE: json.dumps({"A": 80, "B": 60}),
+    JUDGE: json.dumps({"A": 8, "B": 6}),
     GATE: json.dumps({"agree": False, "reason": "One would split, one would not, and one would wait."}),
 }
 
