@@ -248,11 +248,11 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
     who = stage.bob[credential]
     mine = await stage.opened(who)
     own = {"/api/discussions/": {"id": mine["discussion"]["id"]}, "/api/runs/": {"id": mine["run"]["id"]}}
-    kinds = {"persona": "/api/personas/", "project": "/api/projects/", "files": "/api/files/"}
     kinds = {
         "persona": "/api/personas/",
         "project": "/api/projects/",
         "discussion": "/api/discussions/",
+        "files": "/api/files/",
     }
     before = await stage.state()
     tried = set()

@@ -108,7 +108,7 @@ async def test_a_take_over_is_tried_again_until_nothing_is_left() -> None:
         await Books(Dead(away=True), nothing).recover(WORKER)
 
 
-async def nothing(_: str) -> None:
+async def nothing(_run: str, _revision: int) -> None:
     """Do nothing for a run."""
 
 

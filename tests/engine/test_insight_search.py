@@ -17,7 +17,7 @@ from tests.databases import KINDS
 from tests.store.finding import insight
 from tests.store.people import ANNA, BERT, discuss, settled
 
-SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1))
+SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1, allow_subnormal=False))
 
 
 class Letters:

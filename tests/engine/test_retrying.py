@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select, update
 
+from moot.engine.attaching import Attaching
 from moot.engine.hall import Hall
 from moot.engine.retrying import Retrying
 from moot.engine.treasury import Treasury
@@ -13,13 +14,14 @@ from moot.model.accounts import Caller
 from moot.model.discussions import Run
 from moot.model.errors import Conflict, Leaving, NotFound, OverBudget
 from moot.providers.keys import KeyRing
-from moot.providers.registry import Resolved
+from moot.providers.registry import Registry, Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import Script, Scripts
 from moot.store.appending import Ending, Entry, Kept
 from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.events import Events
+from moot.store.files import Files
 from moot.store.retries import Retries
 from moot.store.runs import Runs
 from moot.store.schema import run
@@ -27,7 +29,9 @@ from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
-DEAR = ScriptedProvider(Scripts({"dear": Script(price=1000)}))  # about 0.6 dollars an answer
+DEAR = ScriptedProvider(
+    Scripts({"dear": Script(price=1000), "echo": Script()})
+)  # about 0.6 dollars an answer
 
 
 class Door(Hall):
@@ -42,16 +46,19 @@ class Desk:
 
     def __init__(self, database: Database, budget: float | None) -> None:
         self.database = database
+        self.free = False
         self.door = Door()
         self.begun: list[tuple[str, int]] = []
         treasury = Treasury(database, Budgets(database, budget), self._chain)
         retries = Retries(database, OTHER)
+        attaching = Attaching(Files(database), Registry({}, {}))
         self.retrying = Retrying(
-            self.door, Runs(database), retries, treasury, lambda *run: self.begun.append(run)
+            database, self.door, retries, treasury, attaching, lambda *run: self.begun.append(run)
         )
 
     async def _chain(self, _: str, model: str) -> Sequence[Resolved]:
-        return [Resolved(model, DEAR, "dear", KeyRing(()))]
+        name = "echo" if self.free and model != "scripted/dear" else "dear"
+        return [Resolved(model, DEAR, name, KeyRing(()))]
 
     async def failed(self, *, ended: bool = True) -> Run:
         """Let Alpha have failed in a run, which has ended or goes on."""
@@ -85,7 +92,7 @@ async def test_a_run_that_had_ended_begins_again_in_its_next_revision(database: 
 
 
 async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
-    here = await desk(database, budget=0.0)
+    here = await desk(database)
     failed = await here.failed(ended=False)
     again = await here.retrying.again(CALLER, failed.id)
     assert (again.status, again.revision, here.begun) == ("running", 1, [])
@@ -98,10 +105,32 @@ async def test_another_try_is_reserved_of_the_budget_or_refused(database: Databa
     reserved = await here.reserved(one)
     assert reserved is not None
     assert reserved > 0.6
-    with pytest.raises(OverBudget):
-        await here.retrying.again(CALLER, two.id, "alpha")
+    going_on = await here.failed(ended=False)
+    for failed in (two, going_on):
+        with pytest.raises(OverBudget):
+            await here.retrying.again(CALLER, failed.id, "alpha")
     assert (await Runs(database).get(ANNA, two.id)).revision == 0
     assert here.begun == [(one.id, 1)]
+
+
+async def test_what_was_reserved_for_the_first_try_is_free_again(database: Database) -> None:
+    here = await desk(database, budget=1.0)
+    failed = await here.failed()
+    async with database.write() as connection:
+        await connection.execute(update(run).where(run.c.id == failed.id).values(reserved=0.9, account=ANNA))
+    await here.retrying.again(CALLER, failed.id)
+    reserved = await here.reserved(failed)
+    assert reserved is not None
+    assert reserved < 0.9
+
+
+async def test_the_model_that_is_asked_is_the_one_that_is_paid_for(database: Database) -> None:
+    here = await desk(database, budget=0.1)
+    here.free = True
+    failed = await here.failed()
+    with pytest.raises(OverBudget):
+        await here.retrying.again(CALLER, failed.id, "alpha", "scripted/dear")
+    await here.retrying.again(CALLER, failed.id, "alpha", "scripted/echo")
 
 
 async def test_what_cannot_be_tried_again_is_refused_with_words(database: Database) -> None:

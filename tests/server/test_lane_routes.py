@@ -21,7 +21,7 @@ class Lanes:
         self.message = message
         self.pen = pen
         self.taken_up: list[tuple[str, int]] = []
-        table.house.durable.start = lambda run, revision=0: self.taken_up.append((run, revision))  # type: ignore[method-assign]
+        table.house.retrying._start = lambda run, revision: self.taken_up.append((run, revision))
 
     async def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         response = await self.table.call(method, f"/api/runs/{self.run}/{path}", body)

@@ -110,11 +110,28 @@ async def test_a_run_that_is_tried_again_reserves_what_that_may_cost(purse: Purs
     await purse.pay(0.4, id)
     await purse.end(id)
     async with purse.database.write() as connection:
+        again = update(run).where(run.c.id == id).values(status="waiting", reserved=None)
+        await connection.execute(again)
         await purse.budgets.reserve(connection, ANNA, id, 0.5)
-        await connection.execute(update(run).where(run.c.id == id).values(status="waiting"))
     assert await purse.left() == 0.1
     await purse.pay(0.1, id)
     assert await purse.left() == 0.1
+
+
+async def test_more_that_is_asked_of_a_run_that_goes_on_comes_to_what_was_reserved(purse: Purse) -> None:
+    id = await purse.run(0.5)
+    async with purse.database.write() as connection:
+        await purse.budgets.reserve(connection, ANNA, id, 0.25)
+    assert await purse.left() == 0.25
+    with pytest.raises(OverBudget):
+        async with purse.database.write() as connection:
+            await purse.budgets.reserve(connection, ANNA, id, 0.5)
+
+
+async def test_where_nothing_is_left_the_smallest_amount_is_refused(purse: Purse) -> None:
+    await purse.run(1.0)
+    with pytest.raises(OverBudget):
+        await purse.run(1e-12)
 
 
 async def test_a_refusal_says_what_is_left_what_it_would_cost_and_when_the_week_ends(purse: Purse) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import delete, update
 
 from moot.model.debates import Lane, LaneStatus
 from moot.store.database import Database
-from moot.store.lanes import Lanes, add_lanes, move
+from moot.store.lanes import Lanes, add_lanes, close_lanes, move
 from moot.store.schema import lane as lanes_table
 from tests.databases import migrated
 from tests.store.debating import first_debate, lane
@@ -23,6 +23,7 @@ MAY = {
     ("initial", "error"),
     ("debate", "complete"),
     ("debate", "error"),
+    ("complete", "error"),
 }
 moves = st.lists(st.tuples(st.sampled_from(STATUSES), st.booleans()), max_size=8)
 
@@ -105,3 +106,14 @@ def test_whatever_is_tried_a_lane_leaves_an_error_only_by_a_retry(tmp_path: Path
 
         any_way()
         runner.run(context.__aexit__(None, None, None))
+
+
+async def test_when_a_run_is_over_nobody_is_on_the_way_any_more(database: Database) -> None:
+    run, _ = await first_debate(database)
+    await moved(database, run.id, lane("alpha", "debate"))
+    await moved(database, run.id, lane("beta", "complete"))
+    async with database.write() as connection:
+        await close_lanes(connection, run.id)
+    found = await Lanes(database).of(run.id)
+    assert [found[who].status for who in ("alpha", "beta", "gamma")] == ["error", "complete", "error"]
+    assert found["gamma"].error

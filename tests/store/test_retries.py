@@ -9,7 +9,7 @@ from moot.model.errors import Conflict, NotFound
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.lanes import Lanes
-from moot.store.retries import Retries
+from moot.store.retries import Again, Retries
 from moot.store.runs import Runs
 from moot.store.schema import run as runs
 from tests.store.debating import Pen, brief, first_debate, lane, turn
@@ -55,8 +55,8 @@ class TestWhoMay:
         retries = Retries(database, WORKER)
         with pytest.raises(Conflict, match="Alpha has not failed"):
             await retries.again(ANNA, run.id, "alpha")
-        assert (await retries.again(ANNA, run.id, "beta")).revision == 1
-        assert (await retries.again(ANNA, run.id, "gamma")).revision == 2
+        assert (await retries.again(ANNA, run.id, "beta")).run.revision == 1
+        assert (await retries.again(ANNA, run.id, "gamma")).run.revision == 2
         with pytest.raises(Conflict, match="Beta has not failed"):
             await retries.again(ANNA, run.id, "beta")
 
@@ -85,7 +85,7 @@ class TestWhoMay:
             await retries.again(ANNA, run.id)
         assert ("beta", "initial", "failed") in await said(database, run)
         await pen.end("stopped")
-        assert (await retries.again(ANNA, run.id, "beta")).status == "waiting"
+        assert (await retries.again(ANNA, run.id, "beta")).run.status == "waiting"
         assert (await Runs(database).wishes(run.id)).stop is None
 
     async def test_where_nobody_failed_there_is_nothing_to_do(self, database: Database) -> None:
@@ -154,16 +154,16 @@ class TestWhatBecomesOfIt:
     async def test_a_run_that_goes_on_keeps_its_worker_and_hears_of_it(self, database: Database) -> None:
         run, _ = await failed_debate(database)
         async with hearing(database, "moot_control") as heard:
-            told = await Retries(database, OTHER).again(ANNA, run.id, "beta")
+            told, begins = await Retries(database, OTHER).again(ANNA, run.id, "beta")
             await eventually(lambda: heard == [run.id])
-        assert (told.status, told.revision) == ("running", 1)
+        assert (told.status, told.revision, begins) == ("running", 1, False)
         assert await stored(database, run) == ("running", WORKER, 1)
 
     async def test_a_run_that_had_ended_waits_for_whoever_was_asked(self, database: Database) -> None:
         run, pen = await failed_debate(database)
         await pen.end()
-        told = await Retries(database, OTHER).again(ANNA, run.id, "beta")
-        assert (told.status, told.ended_at) == ("waiting", None)
+        told, begins = await Retries(database, OTHER).again(ANNA, run.id, "beta")
+        assert (told.status, told.ended_at, begins) == ("waiting", None, True)
         assert await stored(database, run) == ("waiting", OTHER, 1)
         assert await Runs(database).is_waiting(run.id, OTHER) == 1
         assert [found.id for found in await Discussions(database).live_runs(ANNA)] == [run.id]
@@ -194,7 +194,7 @@ class TestAtOnce:
         retries = Retries(database, WORKER)
         tries = [retries.again(ANNA, run.id, "beta") for _ in range(5)]
         came = await asyncio.gather(*tries, return_exceptions=True)
-        assert len([one for one in came if isinstance(one, Run)]) == 1
+        assert len([one for one in came if isinstance(one, Again)]) == 1
         assert len([one for one in came if isinstance(one, Conflict)]) == 4
         assert (await stored(database, run))[2] == 1
 
@@ -203,7 +203,7 @@ class TestAtOnce:
         await pen.end()
         one, other = Retries(database, WORKER), Retries(database, OTHER)
         told = await asyncio.gather(one.again(ANNA, run.id, "beta"), other.again(ANNA, run.id, "gamma"))
-        assert sorted(run.revision for run in told) == [1, 2]
+        assert sorted((again.run.revision, again.begins) for again in told) == [(1, True), (2, False)]
         again = (await Runs(database).wishes(run.id)).again
         assert again is not None
         assert again.revision == 2
@@ -221,7 +221,7 @@ class TestAtOnce:
         came = await asyncio.gather(
             retries.again(ANNA, run.id, "beta"), retries.again(ANNA, run.id), return_exceptions=True
         )
-        assert all(isinstance(one, Run | Conflict) for one in came)
+        assert all(isinstance(one, Again | Conflict) for one in came)
         again = (await Runs(database).wishes(run.id)).again
         assert again is not None
         assert again.retried.keys() == {"beta", "gamma"}

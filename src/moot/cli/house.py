@@ -116,7 +116,9 @@ class House:
             self.treasury,
         )
         retries = Retries(database, self.worker)
-        self.retrying = Retrying(self.hall, self.runs, retries, self.treasury, self.durable.start)
+        self.retrying = Retrying(
+            database, self.hall, retries, self.treasury, self.attaching, self.durable.start
+        )
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
         self.workers = Workers(

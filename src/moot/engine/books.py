@@ -33,7 +33,7 @@ STRANGERS = text(
 )
 
 S = TypeVar("S", bound=str)
-Execute = Callable[[str], Coroutine[None, None, None]]
+Execute = Callable[[str, int], Coroutine[None, None, None]]
 log = logging.getLogger(__name__)
 
 
@@ -48,7 +48,7 @@ class Books:
         """Execute a run, unless somebody does already; each revision is a workflow of its own."""
         try:
             with self._dbos.SetWorkflowID(f"{run}.{revision}" if revision else run):
-                await self._dbos.DBOS.start_workflow_async(self._workflow, run)
+                await self._dbos.DBOS.start_workflow_async(self._workflow, run, revision)
         except SQLAlchemyError as error:
             raise StoreUnavailable("The books of the runs cannot be written now.") from error
 
@@ -94,8 +94,8 @@ async def opened(database: Database, worker: str, execute: Execute) -> Books:
     dbos.DBOS(config=config(database, worker))
 
     @dbos.DBOS.workflow(name="run", max_recovery_attempts=None)  # type: ignore[untyped-decorator]
-    async def workflow(run: str) -> None:
-        await execute(run)
+    async def workflow(run: str, revision: int = 0) -> None:
+        await execute(run, revision)
 
     dbos.DBOS.launch()
     return Books(dbos, workflow)

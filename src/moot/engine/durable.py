@@ -116,19 +116,19 @@ class DurableRuns:
             self._own(self._obey(run))
 
     async def _obey(self, run: str) -> None:
-        wishes = await patiently(lambda: self._runs.wishes(run))
         if execution := self.live.get(run):
-            execution.wish(wishes)
+            async with execution.listening:  # so that nothing is heard in the wrong order
+                execution.wish(await patiently(lambda: self._runs.wishes(run)))
 
-    async def _execute(self, run: str) -> None:
+    async def _execute(self, run: str, revision: int) -> None:
         while earlier := self.live.get(run):  # of an earlier revision
             await earlier.over.wait()
         if self._resting:
             await for_the_end()
-        self.live[run] = execution = Execution()
+        self.live[run] = execution = Execution(revision)
         metrics.LIVE_RUNS.inc()
         try:
-            finished = await self._executor.execute(run, execution)
+            finished = await self._executor.execute(run, revision, execution)
         finally:
             self.live.pop(run, None)
             execution.over.set()

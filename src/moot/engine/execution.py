@@ -41,12 +41,14 @@ log = logging.getLogger(__name__)
 
 
 class Execution:
-    """A run that this process is executing, and what is wished of it."""
+    """A revision of a run that this process is executing, and what is wished of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, revision: int = 0) -> None:
         self.stop = Stop()
         self.over = asyncio.Event()
-        self.heeded = 0  # the last revision of which nothing is left to try again
+        self.listening = asyncio.Lock()
+        self._revision = revision
+        self._heeded: dict[str, int] = {}  # who tries again already, and since which revision
         self._table: LiveTable | None = None
         self._wishes = Wishes(None, ())
 
@@ -58,8 +60,22 @@ class Execution:
 
     def at(self, table: LiveTable) -> None:
         self._table = table
-        self.heeded = table.revision
         self._pass_on()
+
+    @property
+    def heeded(self) -> int:
+        """The last revision of which nothing is left to try again."""
+        again = self._wishes.again
+        return min([again.revision, *(due - 1 for due in self._due().values())]) if again else self._revision
+
+    def _due(self) -> dict[str, int]:
+        """Say who is still to try again, and since which revision."""
+        wished = self._wishes.again.retried if self._wishes.again else {}
+        return {
+            who: revision
+            for who, revision in wished.items()
+            if revision > self._heeded.get(who, self._revision)
+        }
 
     def _pass_on(self) -> None:
         if self._table is None:
@@ -71,12 +87,9 @@ class Execution:
 
     def _try_again(self, table: LiveTable) -> None:
         """Let those speak anew who failed in the stage that is going on; the others are due after this run's end."""
-        if (again := self._wishes.again) is None:
-            return
-        due = [who for who, revision in again.retried.items() if revision > self.heeded]
-        spoken = [table.try_again(who, again.plan) for who in due]
-        if due and all(spoken):
-            self.heeded = again.revision
+        for who, revision in self._due().items():
+            if self._wishes.again and table.try_again(who, self._wishes.again.plan):
+                self._heeded[who] = revision
 
 
 class Finished(NamedTuple):
@@ -107,16 +120,15 @@ class Executor:
         self._chains = chains
         self._step = step
 
-    async def execute(self, run: str, execution: Execution) -> Finished | None:
-        """Bring a run to its end; None if it was over already."""
+    async def execute(self, run: str, revision: int, execution: Execution) -> Finished | None:
+        """Bring a revision of a run to its end; None if it was over already."""
         await self._after_earlier_ones(run, execution.stop)
-        claim = await self._claim(run)
+        claim = await self._claim(run, revision)
         if claim is None:
             return None
         journal = self._journal.open(claim)
         record = Record(journal, claim, (), (), lambda: self._told(claim))
         told: Sequence[Event] = ()
-        execution.heeded = claim.revision
         try:
             told = await patiently(lambda: self._told(claim)) if claim.seq else ()
             await journal.append([_beginning(claim, told)])
@@ -134,9 +146,9 @@ class Executor:
             claim, [m for m in record.said if m.run == run and m.participant and m.created_at > since]
         )
 
-    async def _claim(self, run: str) -> Claim | None:
+    async def _claim(self, run: str, revision: int) -> Claim | None:
         try:
-            return await patiently(lambda: self._runs.claim(run, self._worker))
+            return await patiently(lambda: self._runs.claim(run, self._worker, revision))
         except Leaving:
             await for_the_end()
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 
-from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from moot.engine.attaching import Attaching
 from moot.engine.hall import Hall
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.discussions import Run
+from moot.model.plans import Plan
+from moot.store.database import Database
+from moot.store.discussions import Discussions
 from moot.store.retries import Retries
 from moot.store.runs import Runs
 
@@ -18,16 +21,19 @@ class Retrying:
 
     def __init__(
         self,
+        database: Database,
         hall: Hall,
-        runs: Runs,
         retries: Retries,
         treasury: Treasury,
+        attaching: Attaching,
         start: Callable[[str, int], None],
     ) -> None:
+        self._runs = Runs(database)
+        self._discussions = Discussions(database)
         self._hall = hall
-        self._runs = runs
         self._retries = retries
         self._treasury = treasury
+        self._attaching = attaching
         self._start = start
 
     async def again(
@@ -37,14 +43,22 @@ class Retrying:
         self._hall.refuse_if_leaving()
         before = await self._runs.get(caller.tenant, id)
         plan = await self._runs.plan(id)
-        asked = replace(plan, to=(participant,)) if participant in [who.id for who in plan.speaking] else plan
-        due = await self._treasury.due(caller, asked, None, before.discussion)
+        if participant is not None and model is not None:
+            plan = plan.with_model(participant, model)
+            await self._check_files(caller, before, plan)
+        due = await self._treasury.due(caller, plan, None, before.discussion)
 
         async def reserve(connection: AsyncConnection) -> None:
             if due is not None:
                 await self._treasury.reserve(connection, caller, id, due)
 
-        run = await self._retries.again(caller.tenant, id, participant, model, reserve)
-        if run.status == "waiting":  # else it is going on, and hears of it itself
-            self._start(run.id, run.revision)
-        return run
+        again = await self._retries.again(caller.tenant, id, participant, model, reserve)
+        if again.begins:  # else it is going on, and hears of it itself
+            self._start(id, again.run.revision)
+        return again.run
+
+    async def _check_files(self, caller: Caller, run: Run, plan: Plan) -> None:
+        """Refuse a model that cannot read what came with the question."""
+        if run.message is not None:
+            asked = await self._discussions.message(run.discussion, run.message)
+            await self._attaching.check(caller.tenant, asked.files or (), plan)

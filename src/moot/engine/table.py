@@ -122,7 +122,8 @@ class LiveTable:
         self._leave_if_stopped()
         seats = [Seat(one.id, stage, round) for one in (self.plan.speaking if who is None else who)]
         self._turns.wait_again()
-        rules = self.plan.debate if then is not None else None
+        # Who is let try again is waited for, however many have answered before.
+        rules = self.plan.debate if then is not None and self.revision == 0 else None
         self._stage = current = Stage(
             [seat.participant for seat in seats], rules.quorum if rules else None, self._call_late
         )

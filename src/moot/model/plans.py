@@ -1,6 +1,7 @@
 """What a run is to do, fixed when it starts: whoever takes it up again sees the same."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moot.model.debates import Debate
 from moot.model.participants import Participant
@@ -38,6 +39,14 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def lead(self) -> Participant:
         """Who sums up: by the rules, else the first of those who speak."""
         return next((who for who in self.speaking if who.id == self.debate.lead), self.speaking[0])
+
+    def with_model(self, participant: str, model: str) -> "Plan":
+        """Let a participant be asked with another model."""
+
+        def seated(who: Participant) -> Participant:
+            return replace(who, model=model) if who.id == participant else who
+
+        return replace(self, participants=tuple(map(seated, self.participants)))
 
     def participant(self, id: str) -> Participant:
         return next(who for who in self.participants if who.id == id)

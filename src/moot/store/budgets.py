@@ -64,17 +64,19 @@ class Budgets:
     ) -> None:
         """Reserve what a run may still cost, or refuse it; nobody else reserves meanwhile.
 
-        Of one that is tried again, what it has cost already counts as spent.
+        Of one of which something is tried again, it comes to what was reserved, or has been spent, already.
         """
         held = select(account.c.id).where(account.c.id == account_id).with_for_update(key_share=True)
         await connection.execute(held)
         now = await self._standing(connection, account_id)
-        if now.left is not None and estimate > now.left + A_BIT:
+        if now.left is not None and estimate > (now.left + A_BIT if now.left else 0):
             raise OverBudget(
                 f"This would cost about {_dollars(estimate)}, and of this week's budget of {_dollars(now.budget)} "
                 f"only {_dollars(now.left)} is left. {_way_out(now)}"
             )
-        reserved = estimate + _paid(charge.c.run == run_id).scalar_subquery()
+        paid = _paid(charge.c.run == run_id, charge.c.created_at >= (now.reup_at or now.week_begins))
+        paid = paid.scalar_subquery()
+        reserved = estimate + case((run.c.reserved > paid, run.c.reserved), else_=paid)
         kept = update(run).where(run.c.id == run_id).values(account=account_id, reserved=reserved)
         await connection.execute(kept)
 

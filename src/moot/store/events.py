@@ -17,7 +17,7 @@ from moot.store.appending import Ending, Entry, Kept, add, add_within, news_of_o
 from moot.store.charges import add_charges
 from moot.store.database import Database
 from moot.store.discussions import hold, message_values, tell_change
-from moot.store.lanes import move
+from moot.store.lanes import close_lanes, move
 from moot.store.runs import Claim
 from moot.store.schema import discussion, finding, message, run, run_event
 
@@ -127,14 +127,18 @@ class Events:
 
     async def _end(self, connection: AsyncConnection, entry: Entry, ending: Ending) -> None:
         heeded = run.c.revision <= ending.revision
-        await connection.execute(
+        ended = (
             update(run)
             .where(run.c.id == entry.claim.run, run.c.status.in_(LIVE))
             .values(
                 status=case((heeded, ending.status), else_="waiting"),
                 ended_at=case((heeded, ending.at), else_=None),
+                begun=case((heeded, run.c.begun), else_=run.c.revision),
             )
+            .returning(run.c.status)
         )
+        if (await connection.execute(ended)).scalar() == ending.status:
+            await close_lanes(connection, entry.claim.run)
         touched = (
             update(discussion).where(discussion.c.id == entry.claim.discussion).values(updated_at=ending.at)
         )

@@ -14,8 +14,9 @@ BEFORE: Mapping[LaneStatus, Sequence[LaneStatus]] = {
     "initial": (),
     "debate": ("initial",),
     "complete": ("initial", "debate"),
-    "error": ("initial", "debate"),
+    "error": ("initial", "debate", "complete"),  # one that was settled may be let debate after all
 }
+UNFINISHED = "The run ended before it had answered."
 
 
 class Lanes:
@@ -32,6 +33,13 @@ class Lanes:
 async def add_lanes(connection: AsyncConnection, run: str, participants: Iterable[str]) -> None:
     rows = [{"run": run, "participant": who, "status": "initial", "late": False} for who in participants]
     await connection.execute(insert(lane), rows)
+
+
+async def close_lanes(connection: AsyncConnection, run: str) -> None:
+    """Leave no lane on its way in a run that is over, so that it can be tried again."""
+    left = select(lane.c.participant).where(lane.c.run == run, lane.c.status.in_(("initial", "debate")))
+    for participant in (await connection.execute(left)).scalars().all():
+        await move(connection, run, Lane(participant=participant, status="error", error=UNFINISHED))
 
 
 async def move(connection: AsyncConnection, run: str, to: Lane, *, retry: bool = False) -> bool:

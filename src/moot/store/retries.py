@@ -1,9 +1,8 @@
 """Trying again what failed in a run: while it goes on, and after it has ended."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from msgspec.structs import replace
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -11,7 +10,6 @@ from moot.model.debates import Lane
 from moot.model.discussions import LIVE, Run
 from moot.model.errors import Conflict, NotFound
 from moot.model.events import ANSWERED
-from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.discussions import RUN_FIELDS, hold, tell_change
@@ -21,6 +19,13 @@ from moot.store.schema import lane, message, run
 
 Reserve = Callable[[AsyncConnection], Awaitable[None]]
 FIELDS = [*RUN_FIELDS, run.c.plan, run.c.stop, run.c.stopped, run.c.retried]
+
+
+class Again(NamedTuple):
+    """A run of which something is tried again; one that had ended `begins` anew."""
+
+    run: Run
+    begins: bool
 
 
 class Retries:
@@ -37,21 +42,21 @@ class Retries:
         participant: str | None = None,
         model: str | None = None,
         reserve: Reserve | None = None,
-    ) -> Run:
+    ) -> Again:
         """Let one participant of a run try again, perhaps with another model, or all that failed.
 
-        A run that had ended goes on for whoever can `reserve` what that costs.
+        It goes on for whoever can `reserve` what that costs.
         """
         async with self._database.write() as connection:
             row = await self._held(connection, tenant, id)
             plan: Plan = row["plan"]
             who = _chosen(plan, participant, await _failed(connection, id, plan))
             if model is not None and participant is not None:
-                plan = _swapped(plan, participant, model)
+                plan = plan.with_model(participant, model)
             run = await self._again(connection, tenant, row, plan, who)
-            if reserve is not None and row["status"] not in LIVE:
+            if reserve is not None:
                 await reserve(connection)
-            return run
+            return Again(run, begins=row["status"] not in LIVE)
 
     async def _held(self, connection: AsyncConnection, tenant: str, id: str) -> Mapping[str, Any]:
         """Let nobody else change a run, nor its discussion, which is held first."""
@@ -84,7 +89,8 @@ class Retries:
         }
         if row["status"] not in LIVE:
             await hold_worker(connection, self._worker)
-            changes |= {"status": "waiting", "stop": None, "ended_at": None, "worker": self._worker}
+            changes |= {"status": "waiting", "begun": revision, "worker": self._worker, "ended_at": None}
+            changes |= {"stop": None, "stopped": (), "reserved": None}
         query = update(run).where(run.c.id == id).values(**changes).returning(*RUN_FIELDS)
         found = Run(**(await connection.execute(query)).mappings().one())
         await self._database.tell(connection, "moot_control", id)
@@ -133,10 +139,3 @@ def _chosen(plan: Plan, participant: str | None, failed: Sequence[str]) -> Seque
     if participant not in failed:
         raise Conflict(f"{who.name} has not failed: there is nothing to try again.")
     return [participant]
-
-
-def _swapped(plan: Plan, participant: str, model: str) -> Plan:
-    def seated(who: Participant) -> Participant:
-        return replace(who, model=model) if who.id == participant else who
-
-    return replace(plan, participants=tuple(map(seated, plan.participants)))

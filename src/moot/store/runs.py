@@ -37,7 +37,10 @@ class Wishes(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """A run as its new owner finds it. Whoever holds an older epoch writes no more."""
+    """A run as its new owner finds it. Whoever holds an older epoch writes no more.
+
+    `revision` is the one that is executed; what was to be tried again since then is due after it.
+    """
 
     run: str
     tenant: str
@@ -67,13 +70,17 @@ class Runs:
             plan: Plan = (await connection.execute(select(run.c.plan).where(run.c.id == id))).scalar_one()
         return plan
 
-    async def claim(self, id: str, worker: str) -> Claim | None:
-        """Let a worker become the owner of a run; None if it is over, or gone."""
+    async def claim(self, id: str, worker: str, revision: int | None = None) -> Claim | None:
+        """Let a worker become the owner of a run; None if it is over, gone, or in another revision by now."""
+        mine = [run.c.id == id, run.c.status.in_(LIVE)]
+        if revision is not None:
+            mine.append(run.c.begun == revision)
+        owned = (run.c.tenant, run.c.discussion, run.c.plan, run.c.epoch, run.c.place, run.c.account)
         claimed = (
             update(run)
-            .where(run.c.id == id, run.c.status.in_(LIVE))
+            .where(*mine)
             .values(epoch=run.c.epoch + 1, worker=worker, status="running")
-            .returning(*(run.c[name] for name in Claim.__struct_fields__ if name in run.c))
+            .returning(*owned, run.c.begun.label("revision"))
         )
         last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
         async with self._database.write() as connection:
@@ -87,7 +94,7 @@ class Runs:
     async def is_waiting(self, id: str, worker: str) -> int | None:
         """Return the revision in which a run of a worker is to go on, if it is to."""
         waiting = (run.c.id == id, run.c.worker == worker, run.c.status == "waiting")
-        query = select(run.c.revision).where(*waiting)
+        query = select(run.c.begun).where(*waiting)
         async with self._database.read() as connection:
             revision: int | None = (await connection.execute(query)).scalar()
         return revision
@@ -132,9 +139,9 @@ class Runs:
 
     async def left_by(self, worker: str) -> Sequence[tuple[str, int]]:
         """List the runs that a worker had when it was last seen, and the revisions they are in."""
-        query = select(run.c.id, run.c.revision).where(run.c.worker == worker, run.c.status.in_(LIVE))
+        query = select(run.c.id, run.c.begun).where(run.c.worker == worker, run.c.status.in_(LIVE))
         async with self._database.read() as connection:
-            return [(row.id, row.revision) for row in await connection.execute(query.order_by(run.c.id))]
+            return [(row.id, row.begun) for row in await connection.execute(query.order_by(run.c.id))]
 
 
 async def add_run(connection: AsyncConnection, payer: Payer, new: Run, plan: Plan, worker: str) -> None:

@@ -227,6 +227,7 @@ run = Table(
     Column("place", Number, nullable=False, server_default="0"),
     Column("account", Text, nullable=True),  # who started it, and pays for it
     Column("revision", Integer, nullable=False, server_default="0"),  # how often something of it was retried
+    Column("begun", Integer, nullable=False, server_default="0"),  # the revision that is being executed
     Column("retried", Json(dict[str, int]), nullable=True),  # participants, and the revision they are due in
     Column("reserved", Float(53), nullable=True),  # US dollars of the budget, while it goes on
     _time(),

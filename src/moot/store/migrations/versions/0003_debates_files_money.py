@@ -24,6 +24,7 @@ def add_columns() -> None:
     op.add_column("message", sa.Column("files", sa.Text(), nullable=True))
     op.add_column("run", sa.Column("account", sa.Text(), nullable=True))
     op.add_column("run", sa.Column("revision", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("run", sa.Column("begun", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("run", sa.Column("retried", sa.Text(), nullable=True))
     op.add_column("run", sa.Column("reserved", FLOAT, nullable=True))
     op.create_index("ix_run_account_status", "run", ["account", "status"])
