@@ -172,7 +172,9 @@ class Site:
                     assert reply.status == 503, reply
                 await asyncio.sleep(AGAIN)
 
-    async def open(self, mode: str, *models: str, rounds: int = 2, at: MootServer | None = None) -> "Reader":
+    async def open(
+        self, mode: str, *models: str, rounds: int = 2, at: MootServer | None = None, **more: Any
+    ) -> "Reader":
         """Open a discussion, and read what is answered."""
         body = {
             "message": "What shall we do?",
@@ -180,6 +182,7 @@ class Site:
             "rounds": rounds,
             "language": "en",
             "participants": [f"lab/{model}" for model in models],
+            **more,
         }
         started = (await self.ask("/api/discussions", body, at)).body
         return Reader(self, started["discussion"]["id"], started["run"]["id"])

@@ -24,8 +24,9 @@ PHASES = {
     debating.MINUTES: "summary",
     debating.LEDGER: "ledger",
     debating.JUDGE: "ballot",
+    debating.GATE: "gate",
 }
-FINDINGS = {"summary", "ledger", "ballot"}
+FINDINGS = {"summary", "ledger", "ballot", "gate"}
 numbers = count(1)
 
 
@@ -77,11 +78,11 @@ class Hall(Site):
 
     models: Debaters
 
-    async def debate(self, *scripts: str) -> tuple[Reader, list[str]]:
+    async def debate(self, *scripts: str, **more: Any) -> tuple[Reader, list[str]]:
         """Open a debate between models that nobody else has."""
         names = [f"{script}-{next(numbers)}" for script in scripts]
         self.models.held.clear()
-        return await self.open("debate", *names), names
+        return await self.open("debate", *names, **more), names
 
     def asked(self, names: list[str]) -> Counter[tuple[str, str]]:
         """How often each was asked, and for what."""
@@ -206,6 +207,30 @@ async def test_a_retry_goes_on_when_it_was_killed(hall: Hall) -> None:
             **{("yes", at): 1 for at in ("synthesis", "summary", "ledger")},
         }
     ), "what the others answered stays"
+    await is_whole(hall, reader.run)
+
+
+@pytest.mark.parametrize("kills", [1, 2])
+@pytest.mark.parametrize("gate", [False, True])
+@pytest.mark.parametrize(("who", "at"), [("no", "debate"), ("yes", "synthesis")])
+async def test_a_retry_that_came_while_others_spoke_outlives_a_kill(
+    hall: Hall, who: str, at: str, gate: bool, kills: int
+) -> None:
+    hall.models.refusals.append(calls_to("perhaps", FIRST))
+    hall.models.holds += [calls_to(who, at)] * kills
+    reader, _ = await hall.debate("yes", "no", "perhaps", debate={"gate": gate})
+    await hall.models.are_held()
+    await hall.ask(f"/api/runs/{reader.run}/lanes/gamma/retry", {})
+    for kill in range(1, kills + 1):
+        await hall.models.are_held(kill)
+        await hall.killed()
+    async with asyncio.timeout(SECONDS):
+        while (await hall.get(f"/api/runs/{reader.run}"))["status"] in {"waiting", "running"}:
+            await asyncio.sleep(0.05)
+    again = Reader(hall, reader.discussion, reader.run)
+    assert await again.ended() == "completed"
+    assert [event["seq"] for event in again.events] == list(range(1, len(again.events) + 1))
+    assert not [e for e in again.events if e.get("kind") == "gave_up"]
     await is_whole(hall, reader.run)
 
 

@@ -78,6 +78,7 @@ def speaking(first: str, second: str, **more: object) -> Script:
 TABLE = {
     "yes": speaking(YES, STILL_YES),
     "no": speaking(NO, STILL_NO),
+    "ponder": speaking("Yes.", STILL_YES, chunk=2, pace=0.2),
     "perhaps": speaking(PERHAPS, CONVINCED),
     "late": speaking(PERHAPS, CONVINCED, fault="unauthorized", fault_times=1),
     "slip": speaking(PERHAPS, CONVINCED, fault="unauthorized", fault_times=1),

@@ -1,5 +1,6 @@
 """A server with a lab behind it, and the steps that journeys over HTTP share."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from io import BytesIO
@@ -11,7 +12,7 @@ from aiohttp import web
 from moot.lab.server import Lab
 from moot.providers.scripts import BUILT_IN, Script, Scripts
 from tests.api.debating import TABLE
-from tests.serving import MootServer
+from tests.serving import SECONDS, MootServer
 
 LONG = " ".join(f"word{place}" for place in range(400))
 SCRIPTS = {
@@ -95,6 +96,13 @@ class Journey:
 
     async def run(self, id: str) -> Any:
         return (await self.server.get(f"/api/runs/{id}")).body
+
+    async def over(self, run: str) -> list[Any]:
+        """Wait until a run is over, and nothing of it is to be tried again; return all its events."""
+        async with asyncio.timeout(SECONDS):
+            while (await self.run(run))["status"] in {"waiting", "running"}:
+                await asyncio.sleep(0.02)
+        return await self.server.heard(run)
 
     async def until_speaking(self, run: str, participant: str = "alpha") -> None:
         """Wait for the first words of somebody."""

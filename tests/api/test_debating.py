@@ -188,6 +188,25 @@ async def test_a_lane_that_fails_is_tried_again_while_the_others_still_speak(jou
     assert [lane["status"] for lane in (await journey.run(run))["lanes"]] == ["complete", "complete"]
 
 
+async def test_a_retry_that_is_stopped_before_it_began_can_be_tried_once_more(journey: Journey) -> None:
+    started = await opened(journey, "lab/ponder", "lab/unauthorized", "lab/ponder")
+    run = started["run"]["id"]
+    async for frame in journey.server.events(f"/api/runs/{run}/events"):
+        if frame.data["type"] == "turn_started" and frame.data["stage"] == "debate":
+            break
+    again = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry", {"model": "lab/no"})
+    assert again.status == 202, again.text
+    await journey.server.post(f"/api/runs/{run}/stop")
+    events = await journey.over(run)
+    assert events[-1]["status"] == "stopped"
+    lanes = (await journey.run(run))["lanes"]
+    assert [lane["status"] for lane in lanes] == ["error", "error", "error"], "nobody is on the way any more"
+    once_more = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry")
+    assert once_more.status == 202, once_more.text
+    await journey.over(run)
+    assert (await journey.run(run))["lanes"][1]["status"] == "complete"
+
+
 async def test_late_lanes_are_not_waited_for(journey: Journey) -> None:
     started = await opened(journey, "lab/yes", "lab/no", "lab/long", debate={"quorum": 2})
     run = started["run"]["id"]
@@ -196,6 +215,10 @@ async def test_late_lanes_are_not_waited_for(journey: Journey) -> None:
     lane = (await journey.run(run))["lanes"][2]
     assert (lane["status"], lane["late"]) == ("error", True)
     assert "went on without it" in lane["error"]
+    await journey.server.post(f"/api/runs/{run}/lanes/gamma/retry", {"model": "lab/perhaps"})
+    await journey.over(run)
+    lane = (await journey.run(run))["lanes"][2]
+    assert (lane["status"], lane["late"]) == ("complete", False), "now the others wait"
 
 
 @pytest.mark.parametrize(
