@@ -12,6 +12,7 @@ from moot.engine.hall import Hall
 from moot.engine.planning import Planning
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
+from moot.model.discussions import Message
 from moot.model.errors import UsageError, wanted_by
 from moot.model.money import Budget
 from moot.server.bodies import DiscussionDraft, Id, Table, said
@@ -72,5 +73,11 @@ class BudgetRoutes(Controller):
         else:
             raise UsageError("participants: name models, or a discussion that exists.")
         plan = await planning.plan(caller.tenant, discussion, to=data.to)
-        forecast = await treasury.forecast(caller, plan, data.message, data.discussion)
+        forecast = await treasury.forecast(caller, plan, _message(data), data.discussion)
         return Estimate(forecast=forecast, left=(await budgets.standing(caller.account)).left)
+
+
+def _message(data: Supposed) -> Message:
+    """Make the message that would be stored, with all of it that anybody reads."""
+    files = tuple(dict.fromkeys(data.files)) or None
+    return Message(id="", discussion=data.discussion or "", role="user", content=data.message, files=files)
