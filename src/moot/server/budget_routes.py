@@ -7,6 +7,7 @@ from litestar.di import NamedDependency as Given
 from litestar.params import JSONBody
 from msgspec import Meta, Struct
 
+from moot.engine.attaching import Attaching
 from moot.engine.forecast import Forecast
 from moot.engine.hall import Hall
 from moot.engine.planning import Planning
@@ -53,6 +54,7 @@ class BudgetRoutes(Controller):
         self,
         data: JSONBody[Supposed],
         caller: Given[Caller],
+        attaching: Given[Attaching],
         budgets: Given[Budgets],
         discussions: Given[Discussions],
         drafts: Given[Drafts],
@@ -73,6 +75,7 @@ class BudgetRoutes(Controller):
         else:
             raise UsageError("participants: name models, or a discussion that exists.")
         plan = await planning.plan(caller.tenant, discussion, to=data.to)
+        await attaching.check(caller.tenant, data.files, plan)
         forecast = await treasury.forecast(caller, plan, _message(data), data.discussion)
         return Estimate(forecast=forecast, left=(await budgets.standing(caller.account)).left)
 
