@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from moot.context.prompt import system_prompt
 from moot.engine.estimate import TOKENS_A_FILE, tokens
-from moot.engine.forecast import ANSWER, Forecast, forecast
+from moot.engine.forecast import Forecast, forecast
+from moot.engine.rehearsal import ANSWER
 from moot.model.chunks import Usage
 from moot.model.debates import Debate
 from moot.model.discussions import Message
+from moot.model.ids import new_id
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
 
@@ -27,11 +29,11 @@ def planned(mode: str, *models: str, **more: object) -> Plan:
 
 
 def foreseen(plan: Plan, words: str | None = WORDS, *earlier: Message) -> Forecast:
-    return forecast(plan, words, earlier, a_dollar_a_token)
+    return forecast(plan, said(words) if words else None, earlier, a_dollar_a_token)
 
 
 def said(words: str, **more: object) -> Message:
-    return replace(Message(id="msg", discussion="dis", role="user", content=words), **more)
+    return replace(Message(id=new_id("msg"), discussion="dis", role="user", content=words), **more)
 
 
 def purposes(found: Forecast) -> Counter[str]:
@@ -79,7 +81,28 @@ def test_who_speaks_in_turn_reads_all_that_was_said_before(plan: Plan, more: int
         (tokens(system_prompt(plan, who)) + tokens(WORDS)) * line.calls
         for who, line in zip(plan.participants, foreseen(plan).lines, strict=True)
     )
-    assert foreseen(plan).input == apart + more * ANSWER
+    heard = foreseen(plan).input - apart
+    assert heard // ANSWER == more, "names and instructions are short"
+
+
+def test_a_transcript_grows_with_every_round() -> None:
+    read = [foreseen(planned("consensus", "a/one", "b/two", rounds=rounds)).input for rounds in (1, 2, 3)]
+    first, second, third = (new - old for old, new in zip([0, *read], read, strict=False))
+    assert second - first >= 4 * ANSWER, "both read the two answers of the round before"
+    assert third - second >= 4 * ANSWER
+
+
+def test_a_debate_reads_more_than_a_consensus_of_the_same_table() -> None:
+    plan = planned("debate", "a/one", "b/two", "c/three")
+    assert foreseen(plan).input > foreseen(replace(plan, mode="consensus", rounds=2)).input
+
+
+def test_files_of_the_new_message_are_read_by_everybody() -> None:
+    plan = planned("parallel", "a/one", "b/two")
+    asked = said(WORDS, files=("file_1", "file_2"))
+    found = forecast(plan, asked, (), a_dollar_a_token)
+    assert found.input - foreseen(plan).input == 2 * 2 * TOKENS_A_FILE
+    assert found.cost - foreseen(plan).cost == 2 * 2 * TOKENS_A_FILE
 
 
 def test_a_table_that_goes_on_begins_with_the_one_whose_turn_it_is() -> None:
@@ -131,7 +154,7 @@ def test_in_a_debate_everybody_reads_everybody() -> None:
     blind = foreseen(replace(plan, mode="parallel"))
     alpha = foreseen(plan).lines[0]
     assert alpha.calls == 2
-    assert alpha.input >= 2 * blind.lines[0].input + 3 * ANSWER
+    assert alpha.input >= 2 * blind.lines[0].input + 3 * ANSWER, "its own first answer, too"
 
 
 def test_the_lead_sums_up_and_the_clerk_keeps_the_minutes() -> None:
@@ -148,7 +171,7 @@ def test_a_price_that_nobody_knows_counts_nothing_and_is_named() -> None:
     def priced(model: str, _: Usage) -> float | None:
         return None if model == "b/two" else 0.5
 
-    found = forecast(planned("consensus", "a/one", "b/two", "b/two"), WORDS, (), priced)
+    found = forecast(planned("consensus", "a/one", "b/two", "b/two"), said(WORDS), (), priced)
     assert (found.cost, found.unknown) == (1.0, ("b/two",))
     assert [line.cost for line in found.lines] == [1.0, None, None]
 

@@ -586,6 +586,18 @@ async def test_what_a_run_will_cost_is_reserved_with_it(room: Room) -> None:
     assert 0.6 < first < second, "the second reads more"
 
 
+async def test_more_is_reserved_for_a_message_with_files(room: Room) -> None:
+    hall = thrifty(room, 10.0)
+    file = await room.file()
+    started = await hall.open(CALLER, DEAR)
+    await hall.open(CALLER, replace(DEAR, files=(file,)))
+    await room.finish()
+    await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And?", files=(file,)))
+    bare, full, said = (reserved or 0.0 for _, reserved in await reservations(room))
+    assert full - bare == pytest.approx(1.0)
+    assert said > full
+
+
 async def test_what_is_over_the_budget_is_refused_and_leaves_nothing(room: Room) -> None:
     hall = thrifty(room, 1.0)
     await hall.open(CALLER, DEAR)

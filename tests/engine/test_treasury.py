@@ -4,8 +4,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from moot.engine.estimate import TOKENS_A_FILE
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
+from moot.model.discussions import Message
 from moot.model.errors import MissingKey
 from moot.model.participants import seat
 from moot.model.plans import Plan
@@ -20,6 +22,7 @@ from tests.store.people import ANNA, discuss, settled
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 PLAN = Plan(mode="single", participants=seat(("scripted/dear",)))
+WHY = Message(id="msg_why", discussion="dis_new", role="user", content="Why?")
 MODELS = ScriptedProvider(Scripts({"dear": Script(price=1_000_000), "free": Script()}))
 
 
@@ -41,34 +44,40 @@ def treasury(database: Database, budget: float | None = None) -> Treasury:
 
 
 async def test_prices_are_those_of_the_providers(database: Database) -> None:
-    found = await treasury(database).forecast(CALLER, PLAN, "Why?", None)
+    found = await treasury(database).forecast(CALLER, PLAN, WHY, None)
     assert found.cost == found.input + found.output > 600
     free = replace(PLAN, participants=seat(("scripted/free",)))
-    assert (await treasury(database).forecast(CALLER, free, "Why?", None)).cost == 0.0
+    assert (await treasury(database).forecast(CALLER, free, WHY, None)).cost == 0.0
 
 
 async def test_what_was_said_in_the_discussion_is_read_again(database: Database) -> None:
     about = await discuss(database, ANNA, "x" * 4000)
-    first = await treasury(database).forecast(CALLER, PLAN, "Why?", None)
-    later = await treasury(database).forecast(CALLER, PLAN, "Why?", about.id)
+    first = await treasury(database).forecast(CALLER, PLAN, WHY, None)
+    later = await treasury(database).forecast(CALLER, PLAN, WHY, about.id)
     assert later.input - first.input == 1000
+
+
+async def test_files_that_come_with_the_message_are_read(database: Database) -> None:
+    first = await treasury(database).forecast(CALLER, PLAN, WHY, None)
+    full = await treasury(database).forecast(CALLER, PLAN, replace(WHY, files=("file_1",)), None)
+    assert full.cost - first.cost == TOKENS_A_FILE
 
 
 async def test_a_model_without_a_key_has_no_price(database: Database) -> None:
     plan = replace(PLAN, participants=seat(("scripted/dear", "keyless/model")), mode="parallel")
-    found = await treasury(database).forecast(CALLER, plan, "Why?", None)
+    found = await treasury(database).forecast(CALLER, plan, WHY, None)
     assert found.unknown == ("keyless/model",)
     assert found.cost > 0
 
 
 async def test_only_of_a_budget_something_is_due(database: Database) -> None:
-    assert await treasury(database).due(CALLER, PLAN, "Why?", None) is None
-    due = await treasury(database, 5.0).due(CALLER, PLAN, "Why?", None)
-    assert due == (await treasury(database).forecast(CALLER, PLAN, "Why?", None)).cost
+    assert await treasury(database).due(CALLER, PLAN, WHY, None) is None
+    due = await treasury(database, 5.0).due(CALLER, PLAN, WHY, None)
+    assert due == (await treasury(database).forecast(CALLER, PLAN, WHY, None)).cost
 
 
 async def test_no_more_than_its_cap_is_due_for_a_run(database: Database) -> None:
     capped = replace(PLAN, cap=0.5)
-    assert await treasury(database, 5.0).due(CALLER, capped, "Why?", None) == 0.5
+    assert await treasury(database, 5.0).due(CALLER, capped, WHY, None) == 0.5
     wide = replace(PLAN, cap=1e6)
-    assert await treasury(database, 5.0).due(CALLER, wide, "Why?", None) < 1e4  # type: ignore[operator]
+    assert await treasury(database, 5.0).due(CALLER, wide, WHY, None) < 1e4  # type: ignore[operator]

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from moot.cli.settings import Settings
+from moot.engine.estimate import TOKENS_A_FILE
 from moot.providers.scripts import Script
 from moot.store.database import Database
 from moot.store.schema import charge, discussion, run
@@ -113,6 +114,23 @@ async def test_an_estimate_for_a_discussion_that_exists_counts_what_was_said(
     assert estimate["forecast"]["input"] - new["input"] > 900
     foreign = await api.call("POST", "/estimate", {"discussion": about.id, "message": "And?"}, tenant=BERT)
     assert (foreign.status_code, foreign.json()["errors"][0]["field"]) == (404, "discussion")
+
+
+async def a_file(api: Api, name: str) -> str:
+    return (await api.house.files.add(ANNA, ANNA, name, "text/plain", name, name.encode())).id
+
+
+async def test_an_estimate_counts_each_file_of_the_message_once(api: Api) -> None:
+    one, two = await a_file(api, "one"), await a_file(api, "two")
+    bare = (await api.ok("POST", "/estimate", QUESTION))["forecast"]
+    full = (await api.ok("POST", "/estimate", QUESTION | {"files": [one, two, one]}))["forecast"]
+    assert full["input"] - bare["input"] == 2 * TOKENS_A_FILE
+
+
+async def test_an_estimate_refuses_the_files_that_a_message_would_not_be_taken_with(api: Api) -> None:
+    asked = QUESTION | {"files": [await a_file(api, "one")]}
+    foreign = await api.call("POST", "/estimate", asked, tenant=BERT)
+    assert (foreign.status_code, foreign.json()["errors"][0]["field"]) == (404, "files[0]")
 
 
 async def test_a_price_that_nobody_knows_is_said(api: Api) -> None:

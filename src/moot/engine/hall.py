@@ -153,8 +153,7 @@ class Hall:
     ) -> Started:
         """Store all of it or nothing, then let the run begin."""
         self.refuse_if_leaving()
-        words = started.message.content if started.message else None
-        due = await self._treasury.due(caller, plan, words, None if new else started.discussion.id)
+        due = await self._treasury.due(caller, plan, started.message, None if new else started.discussion.id)
         async with self._database.write() as connection:
             if key is not None:
                 earlier = await earlier_reply(

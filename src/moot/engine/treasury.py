@@ -27,7 +27,7 @@ class Treasury:
         self._chains = chains
 
     async def forecast(
-        self, caller: Caller, plan: Plan, words: str | None, discussion: str | None
+        self, caller: Caller, plan: Plan, message: Message | None, discussion: str | None
     ) -> Forecast:
         """Say what a run of a plan will cost, in a discussion that exists or in a new one."""
         earlier: Sequence[Message] = await self._discussions.messages(discussion) if discussion else ()
@@ -39,15 +39,15 @@ class Treasury:
             return found.provider.cost(found.model, usage) if found else None
 
         # In a thread: the list of prices is slow to load.
-        return await asyncio.to_thread(forecast, plan, words, earlier, priced)
+        return await asyncio.to_thread(forecast, plan, message, earlier, priced)
 
     async def due(
-        self, caller: Caller, plan: Plan, words: str | None, discussion: str | None
+        self, caller: Caller, plan: Plan, message: Message | None, discussion: str | None
     ) -> float | None:
         """Say what is to be reserved for a run; None where its payer has no budget."""
         if await self._budgets.limit(caller.account) is None:
             return None
-        cost = (await self.forecast(caller, plan, words, discussion)).cost
+        cost = (await self.forecast(caller, plan, message, discussion)).cost
         return cost if plan.cap is None else min(cost, plan.cap)
 
     async def reserve(self, connection: AsyncConnection, caller: Caller, run: str, due: float) -> None:

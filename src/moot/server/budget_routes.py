@@ -7,11 +7,13 @@ from litestar.di import NamedDependency as Given
 from litestar.params import JSONBody
 from msgspec import Meta, Struct
 
+from moot.engine.attaching import Attaching
 from moot.engine.forecast import Forecast
 from moot.engine.hall import Hall
 from moot.engine.planning import Planning
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
+from moot.model.discussions import Message
 from moot.model.errors import UsageError, wanted_by
 from moot.model.money import Budget
 from moot.server.bodies import DiscussionDraft, Id, Table, said
@@ -52,6 +54,7 @@ class BudgetRoutes(Controller):
         self,
         data: JSONBody[Supposed],
         caller: Given[Caller],
+        attaching: Given[Attaching],
         budgets: Given[Budgets],
         discussions: Given[Discussions],
         drafts: Given[Drafts],
@@ -72,5 +75,12 @@ class BudgetRoutes(Controller):
         else:
             raise UsageError("participants: name models, or a discussion that exists.")
         plan = await planning.plan(caller.tenant, discussion, to=data.to)
-        forecast = await treasury.forecast(caller, plan, data.message, data.discussion)
+        await attaching.check(caller.tenant, data.files, plan)
+        forecast = await treasury.forecast(caller, plan, _message(data), data.discussion)
         return Estimate(forecast=forecast, left=(await budgets.standing(caller.account)).left)
+
+
+def _message(data: Supposed) -> Message:
+    """Make the message that would be stored, with all of it that anybody reads."""
+    files = tuple(dict.fromkeys(data.files)) or None
+    return Message(id="", discussion=data.discussion or "", role="user", content=data.message, files=files)

@@ -1,0 +1,164 @@
+"""A rehearsal: a mode is played with nobody being asked, to see which calls it makes and how much they read.
+
+Pure. What is sent is written as in a real run in which everybody answers at the usual length, the answers differ, every
+window is wide enough, and all can be afforded.
+"""
+
+from collections.abc import Awaitable, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from moot.context.inquiry import Ask, Inquiry
+from moot.context.prompt import prompt
+from moot.context.prompts import written
+from moot.context.views import View, blind, everything
+from moot.engine.estimate import CHARACTERS_A_TOKEN, estimate
+from moot.engine.room import MOST
+from moot.engine.structured import schema
+from moot.engine.turns import Manner
+from moot.model.debates import LaneStatus
+from moot.model.discussions import Message, Role
+from moot.model.events import Finding, NoticeKind, Seat, TurnStatus
+from moot.model.money import Purpose
+from moot.model.participants import Participant
+from moot.model.plans import Plan
+from moot.model.requests import File, ModelRequest
+from moot.modes import MODES
+from moot.modes.table import Brief
+
+ANSWER = 600  # tokens of an answer, where its participant has no `max_tokens`
+LONGEST = 4000  # of an answer that others read: a higher limit is for thoughts, and here would only make work
+ROW = 200  # of minutes, for each participant
+VERDICT = 100  # of a ranking, or of a look at whether the answers agree
+
+RUN = "rehearsed"
+FILE = File("", "", b"")
+BLANK = Message(id=RUN, discussion="", run=RUN, role="user", content="")
+
+
+class Call(Struct, frozen=True):
+    purpose: Purpose
+    participant: str | None
+    model: str
+    input: int
+    output: int
+
+
+def rehearse(plan: Plan, message: Message | None, earlier: Sequence[Message]) -> Sequence[Call]:
+    """List the calls of a run that answers a message, or nobody, after all that was said earlier."""
+    table = Rehearsal(plan, [*earlier, replace(message, run=RUN)] if message else earlier)
+    for _ in MODES[plan.mode](table).__await__():
+        raise AssertionError("a mode waits for nothing but the table, and here it need not wait")
+    return table.calls
+
+
+class Rehearsal:
+    """The table of a rehearsal. What is said at it grows as in a real run; what is looked for is never found."""
+
+    revision = 0
+
+    def __init__(self, plan: Plan, said: Sequence[Message]) -> None:
+        self.plan = plan
+        self.calls: list[Call] = []
+        self._said = list(said)
+        self._attached = {m.id: (FILE,) * len(m.files) for m in said if m.files}
+
+    async def open_stage(self, stage: str, round: int = 0) -> None:
+        """Nobody watches."""
+
+    async def speak(
+        self,
+        who: Participant,
+        stage: str = "answer",
+        *,
+        round: int = 0,
+        view: View = everything,
+        instruction: str = "",
+    ) -> TurnStatus:
+        manner = Manner(view=view, instruction=instruction)
+        self._said += self._turn(Seat(who.id, stage, round), manner)
+        return "completed"
+
+    async def all_speak(
+        self,
+        stage: str = "answer",
+        *,
+        round: int = 0,
+        view: View = blind,
+        who: Sequence[Participant] | None = None,
+        brief: Brief | None = None,
+        then: LaneStatus | None = None,
+    ) -> dict[str, TurnStatus]:
+        speaking = self.plan.speaking if who is None else who
+        manner = Manner(view=view, brief=brief, then=then)
+        turns = [self._turn(Seat(one.id, stage, round), manner) for one in speaking]
+        self._said += [message for turn in turns for message in turn]
+        return {one.id: "completed" for one in speaking}
+
+    async def one_speaks(
+        self,
+        candidates: Sequence[Participant],
+        stage: str,
+        *,
+        round: int = 0,
+        view: View,
+        brief: Brief,
+        role: Role,
+    ) -> TurnStatus:
+        manner = Manner(view=view, brief=brief, role=role)
+        self._said += self._turn(Seat(candidates[0].id, stage, round), manner)
+        return "completed"
+
+    async def find(self, name: str, who: Participant, ask: Ask) -> TurnStatus:  # noqa: ARG002 - nobody is told
+        inquiry = ask(self._said, RUN, MOST)
+        reads = estimate(_in_form(inquiry), "").input
+        minutes = max(ANSWER, ROW * len(self.plan.speaking))
+        says = VERDICT if inquiry.purpose in {"gate", "ranking"} else minutes
+        asked = who.id if inquiry.purpose == "ranking" else None  # all else is found out for the whole table
+        self.calls.append(Call(inquiry.purpose, asked, who.model, reads, says))
+        return "completed"
+
+    def found(self) -> Sequence[Finding]:
+        return ()
+
+    async def conclude(self, finding: Finding) -> None:
+        """Nothing follows: nothing was found."""
+
+    async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
+        """Nobody watches."""
+
+    async def tell(self, kind: NoticeKind, words: str) -> None:
+        """Nobody watches."""
+
+    async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:  # noqa: ARG002 - whatever it is
+        return True
+
+    async def together(self, *doings: Awaitable[TurnStatus]) -> Sequence[TurnStatus]:
+        return [await one for one in doings]
+
+    def _turn(self, seat: Seat, manner: Manner) -> list[Message]:
+        """Count what somebody reads, and return what the turn adds to what was said: a brief, if any, and an answer."""
+        who = self.plan.participant(seat.participant)
+        thread = who.id if manner.then is not None else None
+        blank = replace(BLANK, stage=seat.stage, round=seat.round, thread=thread)
+        turn: list[Message] = []
+        if manner.brief is not None:
+            told = manner.brief(self._said, RUN, who.id, MOST)
+            turn.append(replace(blank, content=told, audience=(who.id,), hidden=True))
+        seen = manner.view([*self._said, *turn], who.id, RUN)
+        request = prompt(self.plan, who, seen, manner.instruction, self._attached)
+        says = who.max_tokens or ANSWER
+        purpose: Purpose = "synthesis" if seat.stage == "synthesis" else "answer"
+        self.calls.append(Call(purpose, who.id, who.model, estimate(request, "").input, says))
+        words = "x" * CHARACTERS_A_TOKEN * min(says, LONGEST)
+        answer = replace(blank, role=manner.role, content=words, participant=who.id, name=who.name)
+        return [*turn, answer]
+
+
+def _in_form(inquiry: Inquiry) -> ModelRequest:
+    """Add the form in which an answer is wanted: it is read, too."""
+    form = msgspec.json.encode(schema(inquiry.answer)).decode()
+    told = written("answer_in_json").replace("{schema}", form)
+    return replace(inquiry.request, system=f"{inquiry.request.system}\n\n{told}")
