@@ -15,6 +15,7 @@ from moot.model.discussions import Message
 from moot.model.ids import new_id
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
+from moot.model.requests import File
 
 WORDS = "Why are tables round, and not square?"
 ALONE = Plan(mode="single", participants=seat(("a/one",)))
@@ -99,8 +100,9 @@ def test_a_debate_reads_more_than_a_consensus_of_the_same_table() -> None:
 
 def test_files_of_the_new_message_are_read_by_everybody() -> None:
     plan = planned("parallel", "a/one", "b/two")
-    asked = said(WORDS, files=("file_1", "file_2"))
-    found = forecast(plan, asked, (), a_dollar_a_token)
+    asked = said(WORDS)
+    files = (File("a.png", "image/png", b""),) * 2
+    found = forecast(plan, asked, (), a_dollar_a_token, {asked.id: files})
     assert found.input - foreseen(plan).input == 2 * 2 * TOKENS_A_FILE
     assert found.cost - foreseen(plan).cost == 2 * 2 * TOKENS_A_FILE
 
@@ -124,10 +126,10 @@ def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
         said("x" * 400),
         said("y" * 4000, audience=("beta",)),
         said("z" * 4000, status="failed"),
-        said("w" * 40, files=("file_1", "file_2")),
+        said("w" * 40),
     )
     more = [new.input - old.input for new, old in zip(after.lines, before.lines, strict=True)]
-    assert more == [110 + 2 * TOKENS_A_FILE, 1110 + 2 * TOKENS_A_FILE]
+    assert more == [110, 1110]
 
 
 @pytest.mark.parametrize(

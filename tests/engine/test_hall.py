@@ -588,7 +588,7 @@ async def test_what_a_run_will_cost_is_reserved_with_it(room: Room) -> None:
 
 async def test_more_is_reserved_for_a_message_with_files(room: Room) -> None:
     hall = thrifty(room, 10.0)
-    file = await room.file()
+    file = await room.file(b"x" * 4000)  # a thousand tokens
     started = await hall.open(CALLER, DEAR)
     await hall.open(CALLER, replace(DEAR, files=(file,)))
     await room.finish()
@@ -626,11 +626,12 @@ async def test_a_request_that_was_done_is_answered_again_whatever_is_left(room: 
 
 
 async def test_a_run_reserves_no_more_than_its_cap(room: Room) -> None:
-    hall = thrifty(room, 1.0)
-    started = await hall.open(CALLER, replace(DEAR, cap=0.25))
-    await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And?", cap=0.125))
-    assert [reserved for _, reserved in await reservations(room)] == [0.25, 0.125]
-    assert (await room.plan(started)).cap == 0.25
+    hall = thrifty(room, 4.0)
+    rounds = replace(DEAR, mode="consensus", participants=seat(("scripted/dear",) * 2), rounds=4)
+    started = await hall.open(CALLER, replace(rounds, cap=1.5))
+    await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And?", cap=1.25))
+    assert [reserved for _, reserved in await reservations(room)] == [1.5, 1.25]
+    assert (await room.plan(started)).cap == 1.5
 
 
 async def test_without_a_budget_nothing_is_reserved(room: Room) -> None:

@@ -15,11 +15,12 @@ from moot.model.discussions import Message
 from moot.model.money import Charge
 from moot.model.participants import seat
 from moot.model.plans import Plan
-from moot.model.requests import ModelRequest
+from moot.model.requests import File, ModelRequest
 from moot.modes import MODES
 from moot.providers.scripts import Script
 from tests.engine.tables import QUESTION, Stage
 
+FILE = File("a.png", "image/png", b"")
 EARLIER = (
     Message(id="msg_a", discussion="dis_1", run="run_0", role="user", content="What is a moot?"),
     Message(
@@ -132,16 +133,15 @@ def test_who_speaks_at_the_same_time_is_not_heard() -> None:
 
 def test_files_are_read_with_the_message_that_they_came_with_by_those_who_may_see_it() -> None:
     plan = Plan(mode="parallel", participants=seat(("a/one", "b/two")))
-    private = replace(EARLIER[0], files=("file_1", "file_2"), audience=("beta",))
-    asked = replace(QUESTION, files=("file_3",))
-    plain = rehearse(plan, QUESTION, [replace(private, files=None)])
-    full = rehearse(plan, asked, [private])
+    private = replace(EARLIER[0], audience=("beta",))
+    plain = rehearse(plan, QUESTION, [private])
+    full = rehearse(plan, QUESTION, [private], {private.id: (FILE, FILE), QUESTION.id: (FILE,)})
     more = [new.input - old.input for new, old in zip(full, plain, strict=True)]
     assert more == [TOKENS_A_FILE, 3 * TOKENS_A_FILE]
 
 
 def test_files_are_read_in_every_turn_but_a_brief_brings_none() -> None:
-    plain, full = (rehearse(debate(), replace(QUESTION, files=files), ()) for files in (None, ("file_1",)))
+    plain, full = (rehearse(debate(), QUESTION, (), attached) for attached in ({}, {QUESTION.id: (FILE,)}))
     more = Counter(new.input - old.input for new, old in zip(full, plain, strict=True))
     assert more == {TOKENS_A_FILE: 7, 0: 5}, (
         "six answers and a synthesis; minutes and ballots are of the answers"

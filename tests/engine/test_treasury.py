@@ -17,6 +17,7 @@ from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import Script, Scripts
 from moot.store.budgets import Budgets
 from moot.store.database import Database
+from moot.store.files import Files
 from tests.databases import KINDS
 from tests.store.people import ANNA, discuss, settled
 
@@ -59,8 +60,22 @@ async def test_what_was_said_in_the_discussion_is_read_again(database: Database)
 
 async def test_files_that_come_with_the_message_are_read(database: Database) -> None:
     first = await treasury(database).forecast(CALLER, PLAN, WHY, None)
-    full = await treasury(database).forecast(CALLER, PLAN, replace(WHY, files=("file_1",)), None)
-    assert full.cost - first.cost == TOKENS_A_FILE
+    files = Files(database)
+    image = await files.add(ANNA, ANNA, "a.png", "image/png", "1", b"png")
+    words = await files.add(ANNA, ANNA, "a.txt", "text/plain", "2", b"x" * 40_000)
+    for file, tokens in ((image, TOKENS_A_FILE), (words, 10_000)):
+        full = await treasury(database).forecast(CALLER, PLAN, replace(WHY, files=(file.id,)), None)
+        assert full.cost - first.cost == tokens, "text is read in full"
+
+
+async def test_what_begins_is_reserved_however_small_the_cap(database: Database) -> None:
+    rich = treasury(database, 1_000_000.0)
+    whole = await rich.due(CALLER, PLAN, WHY, None)
+    assert await rich.due(CALLER, replace(PLAN, cap=1e-9), WHY, None) == whole
+    table = replace(PLAN, mode="consensus", participants=seat(("scripted/dear",) * 3))
+    first = await rich.due(CALLER, replace(table, mode="single"), WHY, None)
+    least = await rich.due(CALLER, replace(table, cap=1e-9), WHY, None)
+    assert least == first
 
 
 async def test_a_model_without_a_key_has_no_price(database: Database) -> None:
@@ -77,7 +92,8 @@ async def test_only_of_a_budget_something_is_due(database: Database) -> None:
 
 
 async def test_no_more_than_its_cap_is_due_for_a_run(database: Database) -> None:
-    capped = replace(PLAN, cap=0.5)
-    assert await treasury(database, 5.0).due(CALLER, capped, WHY, None) == 0.5
+    table = replace(PLAN, mode="consensus", participants=seat(("scripted/dear",) * 3))
+    capped = replace(table, cap=1000.0)
+    assert await treasury(database, 5.0).due(CALLER, capped, WHY, None) == 1000.0
     wide = replace(PLAN, cap=1e6)
     assert await treasury(database, 5.0).due(CALLER, wide, WHY, None) < 1e4  # type: ignore[operator]

@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy import func, select
 
 from moot.cli.settings import Settings
-from moot.engine.estimate import TOKENS_A_FILE
 from moot.providers.scripts import Script
 from moot.store.database import Database
 from moot.store.schema import charge, discussion, run
@@ -52,7 +51,7 @@ async def test_what_is_over_the_budget_is_refused_with_words(api: Api) -> None:
     assert "is left" in problem["detail"]
     assert "POST /api/budget/re-up" in problem["detail"]
     capped = await api.call("POST", "/discussions", QUESTION | {"cap": 0.01})
-    assert capped.status_code == 201, "it costs no more than that"
+    assert capped.status_code == 402, "the first answer is asked, however small the cap"
 
 
 async def test_a_week_is_begun_anew_once(api: Api) -> None:
@@ -124,7 +123,7 @@ async def test_an_estimate_counts_each_file_of_the_message_once(api: Api) -> Non
     one, two = await a_file(api, "one"), await a_file(api, "two")
     bare = (await api.ok("POST", "/estimate", QUESTION))["forecast"]
     full = (await api.ok("POST", "/estimate", QUESTION | {"files": [one, two, one]}))["forecast"]
-    assert full["input"] - bare["input"] == 2 * TOKENS_A_FILE
+    assert 0 < full["input"] - bare["input"] < 100, "text is read as it is"
 
 
 async def test_an_estimate_refuses_the_files_that_a_message_would_not_be_taken_with(api: Api) -> None:

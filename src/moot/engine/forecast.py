@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from moot.context.prompt import Attached
 from moot.engine.rehearsal import Call, rehearse
 from moot.model.chunks import Usage
 from moot.model.discussions import Message
@@ -42,10 +43,16 @@ class Forecast(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...]
 
 
-def forecast(plan: Plan, message: Message | None, earlier: Sequence[Message], priced: Priced) -> Forecast:
+def forecast(
+    plan: Plan,
+    message: Message | None,
+    earlier: Sequence[Message],
+    priced: Priced,
+    attached: Attached | None = None,
+) -> Forecast:
     """Add up the calls of a run that answers a message, or nobody, after all that was said earlier."""
     grouped: dict[tuple[Purpose, str | None, str], list[Call]] = {}
-    for call in rehearse(plan, message, earlier):
+    for call in rehearse(plan, message, earlier, attached):
         grouped.setdefault((call.purpose, call.participant, call.model), []).append(call)
     lines = tuple(_line(calls, priced) for calls in grouped.values())
     return Forecast(

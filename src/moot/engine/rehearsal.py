@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.context.inquiry import Ask, Inquiry
-from moot.context.prompt import prompt
+from moot.context.prompt import Attached, prompt
 from moot.context.prompts import written
 from moot.context.views import View, blind, everything
 from moot.engine.estimate import CHARACTERS_A_TOKEN, estimate
@@ -24,9 +24,9 @@ from moot.model.events import Finding, NoticeKind, Seat, TurnStatus
 from moot.model.money import Purpose
 from moot.model.participants import Participant
 from moot.model.plans import Plan
-from moot.model.requests import File, ModelRequest
+from moot.model.requests import ModelRequest
 from moot.modes import MODES
-from moot.modes.table import Brief
+from moot.modes.table import Brief, T
 
 ANSWER = 600  # tokens of an answer, where its participant has no `max_tokens`
 LONGEST = 4000  # of an answer that others read: a higher limit is for thoughts, and here would only make work
@@ -34,7 +34,6 @@ ROW = 200  # of minutes, for each participant
 VERDICT = 100  # of a ranking, or of a look at whether the answers agree
 
 RUN = "rehearsed"
-FILE = File("", "", b"")
 BLANK = Message(id=RUN, discussion="", run=RUN, role="user", content="")
 
 
@@ -46,9 +45,14 @@ class Call(Struct, frozen=True):
     output: int
 
 
-def rehearse(plan: Plan, message: Message | None, earlier: Sequence[Message]) -> Sequence[Call]:
-    """List the calls of a run that answers a message, or nobody, after all that was said earlier."""
-    table = Rehearsal(plan, [*earlier, replace(message, run=RUN)] if message else earlier)
+def rehearse(
+    plan: Plan, message: Message | None, earlier: Sequence[Message], attached: Attached | None = None
+) -> Sequence[Call]:
+    """List the calls of a run that answers a message, or nobody, after all that was said earlier.
+
+    `attached` are files, or something of their size, by the message they came with.
+    """
+    table = Rehearsal(plan, [*earlier, replace(message, run=RUN)] if message else earlier, attached or {})
     for _ in MODES[plan.mode](table).__await__():
         raise AssertionError("a mode waits for nothing but the table, and here it need not wait")
     return table.calls
@@ -59,11 +63,11 @@ class Rehearsal:
 
     revision = 0
 
-    def __init__(self, plan: Plan, said: Sequence[Message]) -> None:
+    def __init__(self, plan: Plan, said: Sequence[Message], attached: Attached) -> None:
         self.plan = plan
         self.calls: list[Call] = []
         self._said = list(said)
-        self._attached = {m.id: (FILE,) * len(m.files) for m in said if m.files}
+        self._attached = attached
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
         """Nobody watches."""
@@ -111,17 +115,12 @@ class Rehearsal:
         self._said += self._turn(Seat(candidates[0].id, stage, round), manner)
         return "completed"
 
-    async def find(self, name: str, who: Participant, ask: Ask) -> TurnStatus:  # noqa: ARG002 - nobody is told
-        inquiry = ask(self._said, RUN, MOST)
-        reads = estimate(_in_form(inquiry), "").input
+    async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> None:
+        reads = estimate(_in_form(ask(self._said, RUN, MOST)), "").input
         minutes = max(ANSWER, ROW * len(self.plan.speaking))
-        says = VERDICT if inquiry.purpose in {"gate", "ranking"} else minutes
-        asked = who.id if inquiry.purpose == "ranking" else None  # all else is found out for the whole table
-        self.calls.append(Call(inquiry.purpose, asked, who.model, reads, says))
-        return "completed"
-
-    def found(self) -> Sequence[Finding]:
-        return ()
+        says = VERDICT if purpose in {"gate", "ranking"} else minutes
+        asked = who.id if purpose == "ranking" else None  # all else is found out for the whole table
+        self.calls.append(Call(purpose, asked, who.model, reads, says))
 
     async def conclude(self, finding: Finding) -> None:
         """Nothing follows: nothing was found."""
@@ -135,7 +134,7 @@ class Rehearsal:
     async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:  # noqa: ARG002 - whatever it is
         return True
 
-    async def together(self, *doings: Awaitable[TurnStatus]) -> Sequence[TurnStatus]:
+    async def together(self, *doings: Awaitable[T]) -> Sequence[T]:
         return [await one for one in doings]
 
     def _turn(self, seat: Seat, manner: Manner) -> list[Message]:

@@ -3,19 +3,27 @@
 import asyncio
 from collections.abc import Sequence
 
+from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from moot.context.prompt import Attached
 from moot.engine.casting import Chains
 from moot.engine.forecast import Forecast, forecast
 from moot.model.accounts import Caller
-from moot.model.chunks import Usage
+from moot.model.chunks import Text, Usage
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
+from moot.model.files import StoredFile
 from moot.model.plans import Plan
+from moot.model.profiles import file_kind
+from moot.model.requests import File, Part
 from moot.providers.registry import Resolved
 from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions import Discussions
+from moot.store.files import Files
+
+AT_ONCE = frozenset({"parallel", "debate"})  # modes in which all begin at the same time
 
 
 class Treasury:
@@ -23,6 +31,7 @@ class Treasury:
 
     def __init__(self, database: Database, budgets: Budgets, chains: Chains) -> None:
         self._discussions = Discussions(database)
+        self._files = Files(database)
         self._budgets = budgets
         self._chains = chains
 
@@ -38,8 +47,10 @@ class Treasury:
             found = asked.get(model)
             return found.provider.cost(found.model, usage) if found else None
 
+        said = [*earlier, message] if message else earlier
+        attached = await self._attached(caller.tenant, said)
         # In a thread: the list of prices is slow to load.
-        return await asyncio.to_thread(forecast, plan, message, earlier, priced)
+        return await asyncio.to_thread(forecast, plan, message, earlier, priced, attached)
 
     async def due(
         self, caller: Caller, plan: Plan, message: Message | None, discussion: str | None
@@ -48,10 +59,23 @@ class Treasury:
         if await self._budgets.limit(caller.account) is None:
             return None
         cost = (await self.forecast(caller, plan, message, discussion)).cost
-        return cost if plan.cap is None else min(cost, plan.cap)
+        if plan.cap is None:
+            return cost
+        begins = replace(plan, mode="parallel" if plan.mode in AT_ONCE else "single")
+        first = (await self.forecast(caller, begins, message, discussion)).cost
+        return min(cost, max(first, plan.cap))  # what begins is asked, however small the cap
 
     async def reserve(self, connection: AsyncConnection, caller: Caller, run: str, due: float) -> None:
         await self._budgets.reserve(connection, caller.account, run, due)
+
+    async def _attached(self, tenant: str, said: Sequence[Message]) -> Attached:
+        """Stand something of their size in for the files that came with messages: text is read in full."""
+        came = {message.id: message.files for message in said if message.files}
+        known = await self._files.several(tenant, [id for ids in came.values() for id in ids]) if came else {}
+        return {
+            message: tuple(_of_its_size(known[id]) for id in ids if id in known)
+            for message, ids in came.items()
+        }
 
     async def _asked(self, tenant: str, model: str) -> Resolved | None:
         """Find who is asked first for a model; nobody, where a key is missing."""
@@ -59,3 +83,9 @@ class Treasury:
             return (await self._chains(tenant, model))[0]
         except UsageError:
             return None
+
+
+def _of_its_size(file: StoredFile) -> Part:
+    if file_kind(file.media_type) == "text":
+        return Text("x" * file.size)
+    return File(file.name, file.media_type, b"")
