@@ -1,8 +1,8 @@
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from moot.model.chunks import Usage
 from moot.model.money import Charge, Payer
-from moot.store.charges import add_charges
+from moot.store.charges import add_charges, pay
 from moot.store.database import Database
 from moot.store.schema import charge
 from tests.store.people import ANNA, settle
@@ -20,3 +20,13 @@ async def test_every_call_has_a_row_with_whom_and_what_it_was_for(database: Data
     assert [(row["account"], row["purpose"], row["usage"], row["cost"]) for row in rows] == [
         (ANNA, "title", Usage(3, 4), 0.5)
     ]
+
+
+async def test_what_has_one_id_is_paid_once(database: Database) -> None:
+    await settle(database)
+    payer = Payer(tenant=ANNA, account=ANNA)
+    one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5) for _ in range(2))
+    await pay(database, payer, one, two, one)
+    await pay(database, payer, two)
+    async with database.read() as connection:
+        assert (await connection.execute(select(func.sum(charge.c.cost)))).scalar() == 1.0

@@ -13,8 +13,8 @@ from moot.engine.structured import Shaped, structured
 from moot.model.money import Charge, Payer, Purpose
 from moot.model.requests import ModelRequest
 from moot.providers.registry import Resolved
-from moot.store.bills import Bills
 from moot.store.budgets import Budgets
+from moot.store.charges import pay
 from moot.store.database import Database
 from moot.streams.stop import Stop
 
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Struct)
 
 class Errands:
     def __init__(self, database: Database, speaker: Speaker, budgets: Budgets) -> None:
-        self._bills = Bills(database)
+        self._database = database
         self._speaker = speaker
         self._budgets = budgets
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -66,5 +66,5 @@ class Errands:
     ) -> Shaped[T]:
         answer = await structured(self._speaker, chain, request, type_, stop=stop)
         paid = Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)
-        await self._bills.charge(payer, paid)
+        await pay(self._database, payer, paid)
         return answer

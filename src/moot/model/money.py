@@ -41,15 +41,24 @@ class Payer(Struct, frozen=True, kw_only=True):
 
 
 class Spending(Struct, frozen=True, kw_only=True):
-    """What some calls came to. `cost` is that of calls whose price is known; `unpriced` counts the others."""
+    """What some calls came to. `cost` is that of calls whose price is known; `unpriced` counts the others.
+
+    `estimated` says that some of the tokens were not counted by a provider.
+    """
 
     calls: int
     input: int
     output: int
     reasoning: int
     cached: int
+    cache_written: int
+    estimated: bool
     cost: float
     unpriced: int
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(self.input, self.output, self.reasoning, self.cached, self.cache_written, self.estimated)
 
 
 class SpendingOn(Spending, frozen=True, kw_only=True):
