@@ -1,3 +1,4 @@
+import pytest
 from sqlalchemy import func, select
 
 from moot.model.chunks import Usage
@@ -20,6 +21,27 @@ async def test_every_call_has_a_row_with_whom_and_what_it_was_for(database: Data
     assert [(row["account"], row["purpose"], row["usage"], row["cost"]) for row in rows] == [
         (ANNA, "title", Usage(3, 4), 0.5)
     ]
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost", "written"),
+    [
+        (Usage(), 0.0, 0),
+        (Usage(), None, 0),
+        (Usage(), 0.01, 1),
+        (Usage(1), 0.0, 1),
+        (Usage(1), None, 1),
+        (Usage(estimated=True), None, 1),
+    ],
+)
+async def test_what_used_nothing_and_cost_nothing_is_no_charge(
+    database: Database, usage: Usage, cost: float | None, written: int
+) -> None:
+    await settle(database)
+    payer = Payer(tenant=ANNA, account=ANNA)
+    await pay(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost))
+    async with database.read() as connection:
+        assert (await connection.execute(select(func.count()).select_from(charge))).scalar() == written
 
 
 async def test_what_has_one_id_is_paid_once(database: Database) -> None:

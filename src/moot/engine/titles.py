@@ -14,7 +14,6 @@ from moot.engine import metrics
 from moot.engine.casting import Chains
 from moot.engine.patience import patiently
 from moot.engine.speaker import Speaker
-from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
 from moot.model.errors import MootError
 from moot.model.events import Event, Seat, TurnEnded
@@ -115,9 +114,8 @@ class Titles:
         """Keep what it cost, whatever came of it, and the title if it is one and nobody gave another meanwhile."""
         title = cleaned(ended.message.text) if ended.status == "completed" else ""
         async with self._database.write() as connection:
-            if ended.cost or ended.usage != Usage():
-                paid = Charge(purpose="title", model=ended.model, usage=ended.usage, cost=ended.cost)
-                await add_charges(connection, payer, [paid])
+            paid = Charge(purpose="title", model=ended.model, usage=ended.usage, cost=ended.cost)
+            await add_charges(connection, payer, [paid])
             if title and await give_title(
                 connection, payer.tenant, discussion.id, title, instead_of=discussion.title
             ):

@@ -21,7 +21,11 @@ Purpose = Literal[
 
 
 class Charge(Struct, frozen=True, kw_only=True):
-    """One call of a model. `cost` is None where nobody knows the price; what has one `id` is paid once."""
+    """What a model was paid for. `cost` is None where nobody knows the price; what has one `id` is paid once.
+
+    It may sum up several calls: all attempts of a turn, or both asks for an answer with a shape. Then `model` is the
+    one that was asked last, even if others before it used some of it.
+    """
 
     purpose: Purpose
     model: str

@@ -1,4 +1,4 @@
-"""What was paid for: a row for every call of a model, which outlives what it was paid for."""
+"""What was paid: a row for every charge, which outlives what it was paid for."""
 
 import time
 from collections.abc import Sequence
@@ -7,14 +7,18 @@ from msgspec.structs import asdict
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from moot.model.chunks import Usage
 from moot.model.money import Charge, Payer
 from moot.store.database import Database
 from moot.store.schema import charge
 
 
 async def add_charges(connection: AsyncConnection, payer: Payer, charges: Sequence[Charge]) -> None:
-    """Write down what was paid; what is there already is not paid twice."""
-    new = {one.id: one for one in charges}
+    """Write down what was paid; what is there already is not paid twice.
+
+    What used nothing and cost nothing is no charge: nobody was asked, or whoever was asked refused.
+    """
+    new = {one.id: one for one in charges if one.usage != Usage() or one.cost}
     if not new:
         return
     for known in (await connection.execute(select(charge.c.id).where(charge.c.id.in_(new)))).scalars():
