@@ -23,6 +23,7 @@ from moot.model.events import (
     TurnStatus,
 )
 from moot.model.faults import Fault, fault
+from moot.model.money import total
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
@@ -206,7 +207,7 @@ class Turn:
             usage = msgspec.structs.replace(usage, output=guess.output, estimated=True)
         self._usage += usage
         cost = await asyncio.to_thread(self.model.provider.cost, self.model.model, usage)
-        self._cost = None if self._cost is None or cost is None else self._cost + cost
+        self._cost = total((self._cost, cost))
 
     def stopped_or(self, result: StreamResult) -> StreamResult:
         return StreamResult(self.stop.reason) if self.stop.reason else result

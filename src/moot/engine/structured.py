@@ -14,6 +14,7 @@ from moot.model.chunks import Usage
 from moot.model.errors import ProviderError
 from moot.model.events import Event, Seat, TurnEnded
 from moot.model.faults import Fault, fault
+from moot.model.money import total
 from moot.model.requests import ModelRequest, assistant, user
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
@@ -80,7 +81,7 @@ async def structured(
 
 
 def _paid(shaped: Shaped[T], ended: TurnEnded) -> Shaped[T]:
-    cost = None if shaped.cost is None or ended.cost is None else shaped.cost + ended.cost
+    cost = total((shaped.cost, ended.cost))
     return replace(shaped, model=ended.model, usage=shaped.usage + ended.usage, cost=cost)
 
 

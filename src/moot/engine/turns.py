@@ -31,7 +31,7 @@ from moot.model.events import (
 )
 from moot.model.faults import fault
 from moot.model.ids import new_id
-from moot.model.money import Charge
+from moot.model.money import Charge, dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.model.requests import Part
@@ -158,7 +158,7 @@ class Turns:
             return None
         cap, spent = self.plan.cap, self._transcript.spent
         if cap is not None and spent >= cap and self._stop.reason is None:
-            words = f"The run has cost ${spent:.4f}, and its cap is ${cap:.4f}: it ends here."
+            words = f"The run has cost {dollars(spent)}, and its cap is {dollars(cap)}: it ends here."
             await self._transcript.append([Notice(kind="cap", message=words)])
             self._stop.request("over_cap")
         reason = self.stops[seat.participant].reason

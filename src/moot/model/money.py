@@ -1,5 +1,7 @@
 """What calls of models cost, and what they were for. Money is in US dollars."""
 
+import math
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct, field
@@ -18,6 +20,29 @@ Purpose = Literal[
     "export",
     "consolidation",
 ]
+
+LEAST = 0.000001  # what is less is not worth writing out
+
+
+def total(costs: Iterable[float | None]) -> float | None:
+    """Add up what calls cost: a cost that nobody knows makes the sum unknown."""
+    so_far = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        so_far += cost
+    return so_far
+
+
+def dollars(amount: float) -> str:
+    """Write an amount in words, to a hundredth of a cent, and smaller ones so that they can be told apart."""
+    if amount == 0:
+        return "$0"
+    if amount < LEAST:
+        return f"less than ${LEAST:f}"
+    places = max(4, 2 - math.floor(math.log10(amount)))
+    whole, _, rest = f"{amount:,.{places}f}".partition(".")
+    return f"${whole}.{rest.rstrip('0'):0<2}"
 
 
 class Charge(Struct, frozen=True, kw_only=True):

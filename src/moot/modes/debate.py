@@ -12,6 +12,7 @@ from moot.context import minutes
 from moot.context.debate import read_the_others, sum_up
 from moot.context.views import briefed, own_thread
 from moot.model.events import ANSWERED, Agreed, BallotCast, TurnStatus
+from moot.model.money import dollars
 from moot.model.participants import Participant
 from moot.modes.table import Table
 
@@ -45,7 +46,7 @@ async def _goes_on(table: Table, standing: Sequence[Participant]) -> bool:
         await table.find("agreed", _clerk(table, standing[0]), minutes.agreement)
         verdict = next((one for one in reversed(table.found()) if isinstance(one, Agreed)), None)
         if verdict is not None and verdict.agree:
-            saved = "" if verdict.saved is None else f", which saved about ${verdict.saved:.4f}"
+            saved = "" if verdict.saved is None else f", which saved about {dollars(verdict.saved)}"
             await table.settle(standing, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
             return False
     if not await table.affords("The debate", standing):
