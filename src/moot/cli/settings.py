@@ -10,6 +10,7 @@ import platformdirs
 from msgspec import Meta, Struct
 
 from moot.model.errors import BadSettings
+from moot.model.money import Dollars
 from moot.providers.catalogue import ProviderConfig
 from moot.streams.turn import Limits
 
@@ -67,7 +68,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     clerk: str | None = None
     rates: Rates = Rates()
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None
-    budget: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None
+    budget: Dollars | None = None
 
     @property
     def database(self) -> str:

@@ -9,13 +9,11 @@ from moot.channels.terminal import safe
 from moot.cli import loop
 from moot.model.accounts import check_name, check_password
 from moot.model.errors import UsageError
-from moot.model.money import dollars
+from moot.model.money import MOST_DOLLARS, dollars
 from moot.store.accounts import Accounts
 from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.migration import migrate
-
-MOST_DOLLARS = 1_000_000
 
 PasswordSource = Callable[[], str]
 Action = Callable[[Database], Awaitable[list[str]]]

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from moot.model.chunks import Usage
 from moot.model.ids import new_id
@@ -21,7 +21,10 @@ Purpose = Literal[
     "consolidation",
 ]
 
-LEAST = 0.000001  # what is less is not worth writing out
+LEAST = 0.000001  # dollars; what is less is not worth writing out
+MOST_DOLLARS = 1_000_000  # dollars that anybody may name
+
+Dollars = Annotated[float, Meta(ge=0, le=MOST_DOLLARS)]
 
 
 def total(costs: Iterable[float | None]) -> float | None:
