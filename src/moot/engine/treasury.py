@@ -50,8 +50,10 @@ class Treasury:
         cost = (await self.forecast(caller, plan, words, discussion)).cost
         return cost if plan.cap is None else min(cost, plan.cap)
 
-    async def reserve(self, connection: AsyncConnection, caller: Caller, run: str, due: float) -> None:
-        await self._budgets.reserve(connection, caller.account, run, due)
+    async def reserve(self, connection: AsyncConnection, caller: Caller, run: str, due: float | None) -> None:
+        """Reserve what is due for a run, or refuse it."""
+        if due is not None:
+            await self._budgets.reserve(connection, caller.account, run, due)
 
     async def _asked(self, tenant: str, model: str) -> Resolved | None:
         """Find who is asked first for a model; nobody, where a key is missing."""
