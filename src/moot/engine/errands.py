@@ -8,8 +8,10 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
+from moot.engine.patience import patiently
 from moot.engine.speaker import Speaker
 from moot.engine.structured import Shaped, structured
+from moot.model.events import TurnEnded
 from moot.model.money import Charge, Payer, Purpose
 from moot.model.requests import ModelRequest
 from moot.providers.registry import Resolved
@@ -40,6 +42,17 @@ class Errands:
             await self._budgets.refuse_if_spent(account)
             yield
 
+    async def say(
+        self, payer: Payer, purpose: Purpose, chain: Sequence[Resolved], request: ModelRequest, stop: Stop
+    ) -> TurnEnded:
+        """Ask for plain words; who has nothing left is refused, and a stop is how to leave: what was said is paid."""
+        if payer.account is not None:
+            await self._budgets.refuse_if_spent(payer.account)
+        ended = await self._speaker.answer(chain, request, stop)
+        paid = _charge(purpose, ended)
+        await patiently(lambda: pay(self._database, payer, paid))
+        return ended
+
     async def ask(
         self, payer: Payer, purpose: Purpose, chain: Sequence[Resolved], request: ModelRequest, type_: type[T]
     ) -> Shaped[T]:
@@ -65,6 +78,9 @@ class Errands:
         stop: Stop,
     ) -> Shaped[T]:
         answer = await structured(self._speaker, chain, request, type_, stop=stop)
-        paid = Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)
-        await pay(self._database, payer, paid)
+        await pay(self._database, payer, _charge(purpose, answer))
         return answer
+
+
+def _charge(purpose: Purpose, answer: Shaped[Any] | TurnEnded) -> Charge:
+    return Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)
