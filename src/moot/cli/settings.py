@@ -34,8 +34,8 @@ Rate = Annotated[int, Meta(ge=1)]
 class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How often an account may do something; a burst is how much of it may come at once.
 
-    `starts` are calls that ask providers while one waits: lists of models, exports, consolidations, and searches by
-    meaning. `model_calls` are all calls of models, whoever they are for.
+    `starts` are calls that let providers be asked and are no messages: lists of models, exports, consolidations,
+    searches by meaning, and what is to be tried again. `model_calls` are all calls of models, whoever they are for.
     """
 
     calls_a_minute: Rate = 600
