@@ -71,3 +71,8 @@ async def test_what_does_not_fit_is_refused_by_field(
     (error,) = refused.json()["errors"]
     assert (refused.status_code, error["field"]) == (400, field)
     assert words in error["message"]
+
+
+async def test_its_shape_has_a_name_that_nothing_else_has(cottage: House) -> None:
+    description = (await cottage.client.get("/api/openapi.json")).json()
+    assert {"Usage", "UsageReport"} <= set(description["components"]["schemas"]), "else both names are long"
