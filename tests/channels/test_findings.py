@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from moot.channels.findings import Findings, changed, flip_words, placed, points, unproven
 from moot.model.debates import Ledger, Place, Ranking
 from moot.model.events import Event, RunEnded, SummaryMade
@@ -32,9 +34,12 @@ def test_what_was_found_is_put_together() -> None:
 
 
 def test_what_is_found_anew_takes_the_place_of_what_was() -> None:
-    again = SummaryMade(basis="t", summary=SUMMARY, cost=1.0)
-    earlier = SummaryMade(basis="s", summary=heard(*debated(*FOUND)).summary or SUMMARY, cost=1.0)
-    assert heard(earlier, again).summary is SUMMARY
+    earlier, again = (
+        SummaryMade(basis=words, summary=replace(SUMMARY, overview=words), cost=1.0)
+        for words in ("They differ.", "They agree.")
+    )
+    assert heard(earlier, again).summary == again.summary
+    assert heard(again, earlier).summary == earlier.summary
 
 
 def test_the_cost_is_that_of_all_turns_and_of_all_that_was_found() -> None:

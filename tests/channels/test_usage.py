@@ -22,7 +22,7 @@ def test_usage_is_one_line_a_participant() -> None:
             "Beta · b/two: about 5 in, about 7 out, cost unknown, first token 0.50 s, 2.00 s in all",
             "Gamma · c/three: 100 in, 50 out, 40 of them reasoning, 80 cached, $0, first token 0.50 s, 2.00 s in all",
             "Delta · d/four: 0 in, 0 out, $0, no first token, 2.00 s in all",
-            "Epsilon · e/five: 10 in, 20 out, $120, first token 0.50 s, 2.00 s in all",
+            "Epsilon · e/five: 10 in, 20 out, $120.00, first token 0.50 s, 2.00 s in all",
         ]
     )
 
@@ -36,7 +36,7 @@ def test_the_turns_of_one_participant_are_added_up() -> None:
     ]
     assert usage_lines(seat(("a/one", "b/two")), turns) == snapshot(
         [
-            "Alpha · a/one, z/fallback: 2 turns, 11 in, 22 out, 3 cached, $0.3, first token 0.75 s, 4.00 s in all",
+            "Alpha · a/one, z/fallback: 2 turns, 11 in, 22 out, 3 cached, $0.30, first token 0.75 s, 4.00 s in all",
             "Beta · b/two: 2 turns, 20 in, 40 out, cost unknown, first token 0.50 s, 4.00 s in all",
         ]
     )
@@ -58,9 +58,9 @@ def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> N
         [
             "Gate · a/one: 9 in, 1 out, $0.05",
             "Summary · a/one: 100 in, 50 out, $0.25",
-            "Ledger · a/one: 100 in, 60 out, $0.5",
-            "Ranking · a/one, b/two: 2 calls, 60 in, 10 out, $0.2",
-            "In all: 7 calls, 289 in, 161 out, $1.3",
+            "Ledger · a/one: 100 in, 60 out, $0.50",
+            "Ranking · a/one, b/two: 2 calls, 60 in, 10 out, $0.20",
+            "In all: 7 calls, 289 in, 161 out, $1.30",
         ]
     )
 

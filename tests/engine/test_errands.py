@@ -11,6 +11,7 @@ from moot.engine.errands import Errands
 from moot.engine.speaker import Speaker
 from moot.engine.structured import Shaped
 from moot.model.errors import OverBudget
+from moot.model.events import TurnEnded
 from moot.model.money import Payer, SpendingOn
 from moot.model.requests import ModelRequest, user
 from moot.providers.keys import KeyRing
@@ -21,6 +22,7 @@ from moot.providers.scripts import Script, Scripts
 from moot.store.bills import Bills
 from moot.store.budgets import Budgets
 from moot.store.database import Database
+from moot.streams.stop import Stop
 from tests.databases import KINDS
 from tests.store.people import ANNA, settled
 
@@ -64,6 +66,10 @@ class Desk:
         chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
         async with self.errands.within_budget(ANNA):
             return await self.errands.ask(PAYER, "title", chain, REQUEST, Legs)
+
+    async def say(self, stop: Stop | None = None, payer: Payer = PAYER) -> TurnEnded:
+        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
+        return await self.errands.say(payer, "title", chain, REQUEST, stop or Stop())
 
     async def paid(self) -> SpendingOn:
         (row,) = (await self._bills.bill(ANNA, 0, 2**40, "purpose")).rows
@@ -117,3 +123,37 @@ async def test_what_failed_before_it_was_asked_lets_the_next_one_in(database: Da
         async with desk.errands.within_budget(ANNA):
             raise ZeroDivisionError
     assert (await desk.ask()).needed().legs == 4
+
+
+@pytest.mark.parametrize("script", [{"answer": "Four."}, {"answer": "Four.", "fault": "reset", "chunk": 2}])
+async def test_plain_words_are_charged_whatever_comes_of_them(
+    database: Database, script: dict[str, object]
+) -> None:
+    desk = Desk(database, Model(price=DEAR, **script))
+    ended = await desk.say()
+    paid = await desk.paid()
+    assert (paid.calls, paid.cost, paid.output) == (1, ended.cost, ended.usage.output)
+    assert ended.cost
+
+
+async def test_what_was_said_before_a_stop_is_charged(database: Database) -> None:
+    model, stop = Model(answer="On and on", fault="endless", pace=0.01, price=DEAR), Stop()
+    desk = Desk(database, model)
+    saying = asyncio.create_task(desk.say(stop))
+    async with asyncio.timeout(10):
+        while not model.asked:
+            await asyncio.sleep(0.01)
+    stop.request()
+    assert (await saying).status == "stopped"
+    assert (await desk.paid()).cost > 0
+
+
+async def test_who_has_nothing_left_is_told_no_words(database: Database) -> None:
+    model = Model(answer="Four.", price=DEAR)
+    desk = Desk(database, model, budget=1.0)
+    await desk.say()
+    with pytest.raises(OverBudget):
+        await desk.say()
+    assert model.asked == 1
+    of_nobody = Payer(tenant=ANNA, account=None)
+    assert (await desk.say(payer=of_nobody)).status == "completed", "only an account has a budget"

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from moot.engine import hall as module
 from moot.engine.attaching import Attaching
+from moot.engine.errands import Errands
 from moot.engine.hall import TITLE, Hall, Opening, Saying, Started
 from moot.engine.planning import Planning
 from moot.engine.titles import Titles
@@ -58,20 +59,22 @@ class Room:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.budget: float | None = None
+        self.clerk: str | None = None
         self.begun: list[str] = []
         self.discussions = Discussions(database)
         self.runs = Runs(database)
         self.planning = Planning(Personas(database, ()), Projects(database))
         self.files = Files(database)
         self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
-        self.titles = Titles(database, self._chain, SPEAKER, Rates(database), Budgets(database))
+        errands = Errands(database, SPEAKER, Budgets(database))
+        self.titles = Titles(database, self._chain, errands, Rates(database))
         self.hall = self.hall_with(self.planning, self.begun.append)
 
     def hall_with(self, planning: Planning, start: Callable[[str], None]) -> Hall:
         registry = Registry({"blind": BLIND}, {})
         attaching = Attaching(self.files, registry)
         treasury = Treasury(self.database, Budgets(self.database, self.budget), priced)
-        return Hall(self.database, planning, WORKER, start, attaching, self.titles, treasury)
+        return Hall(self.database, planning, WORKER, start, attaching, self.titles, treasury, self.clerk)
 
     async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
         return [Resolved(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
@@ -543,7 +546,8 @@ async def test_a_clerk_finds_a_title_where_none_is_given(room: Room) -> None:
 
 
 async def test_the_clerk_of_the_settings_is_that_of_every_discussion_without_one(room: Room) -> None:
-    room.titles.clerk = "scripted/clerk"
+    room.clerk = "scripted/clerk"
+    room.hall = room.hall_with(room.planning, room.begun.append)
     assert (await room.open()).discussion.clerk == "scripted/clerk"
     assert (await room.open(clerk="scripted/echo")).discussion.clerk == "scripted/echo"
     await eventually(lambda: not room.titles._waiting)

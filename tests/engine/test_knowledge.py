@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from moot.engine.errands import Errands
 from moot.engine.knowledge import Knowledge
 from moot.engine.speaker import PATIENCE, TRIES, Speaker
 from moot.model.accounts import Caller
@@ -106,7 +107,7 @@ def knowledge(database: Database, models: Listening) -> Knowledge:
             raise MissingKey("No key for scripted.")
         return [Resolved(model, models, model.removeprefix("scripted/"), KeyRing(()))]
 
-    return Knowledge(database, chains, Speaker(backoff=0.001), budgets=Budgets(database, 1.0))
+    return Knowledge(database, chains, Errands(database, Speaker(backoff=0.001), Budgets(database, 1.0)))
 
 
 @pytest.fixture

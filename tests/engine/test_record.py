@@ -23,7 +23,7 @@ from moot.model.events import (
     TurnStatus,
 )
 from moot.model.faults import fault
-from moot.store.charges import spent_on
+from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -125,8 +125,8 @@ async def test_a_turn_that_is_spoken_anew_is_kept_as_it_is_now(database: Databas
         await here.record.keep(ended("New."), answer(here.run, "New."))
         await here.record.close(None)
         assert await here.messages() == [("New.", "", "completed")]
-        lost = await spent_on(database, here.run.run)
-        assert (lost.usage.output, lost.usage.estimated, lost.unpriced) == (2, True, 1), "it was paid"
+        lost = await Bills(database).of_run(here.run.run)
+        assert (lost.output, lost.estimated, lost.unpriced) == (2, True, 1), "it was paid"
 
 
 async def test_a_turn_that_is_stopped_before_it_is_spoken_anew_keeps_what_was_seen(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from prometheus_client import REGISTRY
 
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Done, Text, Usage
@@ -73,6 +74,19 @@ async def test_a_good_answer() -> None:
     assert turn.usage == Usage(4, 4)
     assert turn.first_token is not None
     assert turn.latency >= turn.first_token
+
+
+async def test_an_answer_that_nobody_watches_is_given_and_counted_like_a_turn() -> None:
+    def counted() -> float:
+        return (
+            REGISTRY.get_sample_value("moot_turns_total", {"provider": "scripted", "status": "completed"})
+            or 0
+        )
+
+    before = counted()
+    ended = await SPEAKER.answer(chain("overloaded", "echo"), REQUEST, Stop())
+    assert (ended.message.text, ended.model) == ("What is a moot?", "scripted/echo")
+    assert counted() == before + 1
 
 
 async def test_an_overloaded_model_is_asked_again() -> None:

@@ -452,7 +452,7 @@ class TestCap:
         table = Stage("continue", "yes", "no", provider=Priced(DEBATING), turns=6, cap=3.0)
         assert await table.table.play() == "stopped"
         assert len(table.provider.asked) == 3
-        assert notices(table) == [("cap", "The run has cost $3.0000, and its cap is $3.0000: it ends here.")]
+        assert notices(table) == [("cap", "The run has cost $3.00, and its cap is $3.00: it ends here.")]
 
     async def test_one_cent_more_lets_one_more_speak(self) -> None:
         table = Stage("continue", "yes", "no", provider=Priced(DEBATING), turns=6, cap=3.01)
@@ -473,7 +473,7 @@ class TestCap:
         assert notices(table)[:2] == [
             (
                 "cap",
-                "The debate is left out: it would cost about $8.0000, and of the cap of $10.9900 only $7.9900 are left.",
+                "The debate is left out: it would cost about $8.00, and of the cap of $10.99 only $7.99 are left.",
             ),
             ("cap", "The first answers stand as they are."),
         ]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from moot.engine import titles as module
+from moot.engine.errands import Errands
 from moot.engine.titles import LONGEST, Titles, cleaned
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
@@ -40,7 +41,11 @@ class Desk:
             }
         )
         self.refusal: Exception | None = None
-        self.titles = Titles(database, self._chain, SPEAKER, Rates(database), Budgets(database))
+        self.titles = self.titles_within(None)
+
+    def titles_within(self, budget: float | None) -> Titles:
+        errands = Errands(self.database, SPEAKER, Budgets(self.database, budget))
+        return Titles(self.database, self._chain, errands, Rates(self.database))
 
     async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
         if self.refusal is not None:
@@ -181,7 +186,7 @@ async def test_only_so_many_wait_and_the_others_keep_their_first_words(
 
 
 async def test_who_has_spent_a_budget_keeps_the_first_words(desk: Desk) -> None:
-    desk.titles._budgets = Budgets(desk.database, 0.0)
+    desk.titles = desk.titles_within(0.0)
     assert await desk.titled() == FIRST
     assert desk.provider.asked == []
 

@@ -3,12 +3,13 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from sqlalchemy import select
 
 from moot.engine.estimate import TOKENS_A_FILE
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.discussions import Message
-from moot.model.errors import MissingKey
+from moot.model.errors import MissingKey, OverBudget
 from moot.model.participants import seat
 from moot.model.plans import Plan
 from moot.providers.keys import KeyRing
@@ -18,8 +19,10 @@ from moot.providers.scripts import Script, Scripts
 from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.files import Files
+from moot.store.schema import run
 from tests.databases import KINDS
 from tests.store.people import ANNA, discuss, settled
+from tests.store.running import WORKER, employ, start
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 PLAN = Plan(mode="single", participants=seat(("scripted/dear",)))
@@ -89,6 +92,23 @@ async def test_only_of_a_budget_something_is_due(database: Database) -> None:
     assert await treasury(database).due(CALLER, PLAN, WHY, None) is None
     due = await treasury(database, 5.0).due(CALLER, PLAN, WHY, None)
     assert due == (await treasury(database).forecast(CALLER, PLAN, WHY, None)).cost
+
+
+async def test_what_is_due_is_reserved_or_refused_and_where_nothing_is_nothing_is_done(
+    database: Database,
+) -> None:
+    await employ(database, WORKER)
+    held, ours = treasury(database, 5.0), await start(database, await discuss(database, ANNA, "Why?"))
+
+    async def reserved(due: float | None) -> float | None:
+        async with database.write() as connection:
+            await held.reserve(connection, CALLER, ours.id, due)
+            kept: float | None = (await connection.execute(select(run.c.reserved))).scalar_one()
+            return kept
+
+    assert [await reserved(due) for due in (None, 2.0, None)] == [None, 2.0, 2.0]
+    with pytest.raises(OverBudget):
+        await reserved(6.0)
 
 
 async def test_no_more_than_its_cap_is_due_for_a_run(database: Database) -> None:

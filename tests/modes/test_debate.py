@@ -83,7 +83,7 @@ async def test_the_gate_skips_the_debate_where_the_first_answers_agree_and_says_
     agreed = Agreed(basis="x", agree=True, reason="Both say no.", saved=0.25)
     table = FakeTable(plan("debate", 2, debate=Debate(gate=True)), finds={"gate": [agreed]})
     await debate(table)
-    words = "Both say no. The debate was skipped, which saved about $0.2500."
+    words = "Both say no. The debate was skipped, which saved about $0.25."
     assert f"alpha, beta complete, agreed: {words}" in table.told
     assert not any(line.startswith("debate/") for line in table.told)
     assert "synthesis/0/alpha sees briefed" in table.told

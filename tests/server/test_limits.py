@@ -109,8 +109,21 @@ async def test_passwords_cannot_be_tried_without_end(database: Database) -> None
         assert (await house.log_in("ada", PASSWORD)).status_code == 429
 
 
+def few(database: Database) -> RateLimits:
+    return RateLimits(
+        Rates(database),
+        calls_a_minute=9,
+        starts_a_minute=9,
+        messages_a_minute=9,
+        messages_burst=9,
+        debates_a_minute=9,
+        debates_burst=9,
+        logins_a_minute=2,
+    )
+
+
 async def test_log_ins_are_counted_by_name_and_by_address(database: Database) -> None:
-    counted = RateLimits(Rates(database), calls_a_minute=9, starts_a_minute=9, logins_a_minute=2)
+    counted = few(database)
     for place in ("10.0.0.1", "10.0.0.2"):
         await counted.log_in("ada", place)
     with pytest.raises(Busy):
@@ -121,7 +134,7 @@ async def test_log_ins_are_counted_by_name_and_by_address(database: Database) ->
 
 
 async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) -> None:
-    counted = RateLimits(Rates(database), calls_a_minute=9, starts_a_minute=9)
+    counted = few(database)
     await counted.log_in("my password by mistake\x00", "10.0.0.1")
     async with database.read() as connection:
         names = (await connection.execute(select(rate.c.name))).scalars().all()

@@ -4,16 +4,15 @@ import pytest
 
 from moot.model.chunks import Usage
 from moot.model.money import Charge, Payer
-from moot.store.bills import Bills
+from moot.store.charges import pay as charged
 from moot.store.database import Database
 from tests.server.house import House
 
 
 async def pay(database: Database, account: str, cost: float | None, discussion: str | None = None) -> None:
     payer = Payer(tenant=account, account=account, discussion=discussion)
-    await Bills(database).charge(
-        payer, Charge(purpose="answer", model="a/b", usage=Usage(10, 5, 2, 1), cost=cost)
-    )
+    paid = Charge(purpose="answer", model="a/b", usage=Usage(10, 5, 2, 1), cost=cost)
+    await charged(database, payer, paid)
 
 
 async def test_an_account_reads_what_it_spent_and_nothing_of_others(house: House) -> None:
@@ -21,7 +20,8 @@ async def test_an_account_reads_what_it_spent_and_nothing_of_others(house: House
     await pay(house.database, "ada", 0.25)
     await pay(house.database, "ada", None)
     usage = (await house.client.get("/api/usage", headers=ada)).json()
-    total = {"calls": 2, "input": 20, "output": 10, "reasoning": 4, "cached": 2, "cost": 0.25, "unpriced": 1}
+    tokens = {"input": 20, "output": 10, "reasoning": 4, "cached": 2, "cache_written": 0}
+    total = {"calls": 2, **tokens, "estimated": False, "cost": 0.25, "unpriced": 1}
     assert usage["total"] == total
     assert usage["rows"] == [{**total, "key": usage["until"], "title": None}]
     assert usage["by"] == "day"
@@ -71,3 +71,8 @@ async def test_what_does_not_fit_is_refused_by_field(
     (error,) = refused.json()["errors"]
     assert (refused.status_code, error["field"]) == (400, field)
     assert words in error["message"]
+
+
+async def test_its_shape_has_a_name_that_nothing_else_has(cottage: House) -> None:
+    description = (await cottage.client.get("/api/openapi.json")).json()
+    assert {"Usage", "UsageReport"} <= set(description["components"]["schemas"]), "else both names are long"

@@ -43,8 +43,18 @@ async def test_what_was_spent_is_summed_up(database: Database) -> None:
     await pay(database, at(3), None, Usage(1, 1, 1, 1, 1, estimated=True))
     await pay(database, at(3), 9.0, account=BERT)
     spent = await Bills(database).bill(ANNA, at(1), at(4), "day")
-    assert spent.total == Spending(calls=2, input=11, output=6, reasoning=3, cached=2, cost=0.25, unpriced=1)
-    assert [row.calls for row in spent.rows] == [1, 1]
+    assert spent.total == Spending(
+        calls=2,
+        input=11,
+        output=6,
+        reasoning=3,
+        cached=2,
+        cache_written=1,
+        estimated=True,
+        cost=0.25,
+        unpriced=1,
+    )
+    assert [(row.calls, row.estimated) for row in spent.rows] == [(1, False), (1, True)]
 
 
 async def test_days_are_those_of_utc_and_come_in_their_order(database: Database) -> None:
@@ -108,9 +118,17 @@ async def test_rows_have_an_end_and_the_total_has_all(
     assert (len(spent.rows), spent.total.calls) == (2, 3)
 
 
-async def test_charges_are_added_by_themselves_too(database: Database) -> None:
+async def test_a_run_is_summed_up_by_itself(database: Database) -> None:
     await settle(database)
-    one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5) for _ in range(2))
-    await Bills(database).charge(Payer(tenant=ANNA, account=ANNA), one, two, one)
-    await Bills(database).charge(Payer(tenant=ANNA, account=ANNA), two)
-    assert (await Bills(database).bill(ANNA, 0, 2**40, "purpose")).total.cost == 1.0
+    ours, theirs = (Payer(tenant=ANNA, account=ANNA, run=run) for run in ("run_1", "run_2"))
+    for payer, cost, usage in (
+        (ours, 0.25, Usage(3, 4, 1, 2, 1)),
+        (ours, None, Usage(1, 1, estimated=True)),
+        (theirs, 9.0, TEN),
+    ):
+        await charged(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost), at(2))
+    spent = await Bills(database).of_run("run_1")
+    assert spent.usage == Usage(4, 5, 1, 2, 1, estimated=True)
+    assert (spent.calls, spent.cost, spent.unpriced) == (2, 0.25, 1)
+    nothing = await Bills(database).of_run("run_3")
+    assert (nothing.usage, nothing.cost, nothing.unpriced) == (Usage(), 0.0, 0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from moot.channels.usage import cost_words, total_cost
+from moot.channels.usage import cost_words
 from moot.model.debates import Flip, Ledger, PerModel, Place, Ranking, Summary
 from moot.model.events import (
     ANSWERED,
@@ -55,7 +55,7 @@ class Findings:
     @property
     def cost(self) -> str:
         """What all of it cost: answers, synthesis and minutes."""
-        return cost_words(total_cost([*self._turns, *self._found]))
+        return cost_words([*self._turns, *self._found])
 
 
 def changed(row: PerModel) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from moot.model.chunks import Usage
 from moot.model.events import Agreed, BallotCast, Finding, LedgerMade, SummaryMade, TurnEnded
+from moot.model.money import LEAST, dollars, total
 from moot.model.participants import Participant
 
 # What a model is asked about a debate, by what that was for; a ranking is counted and asks nobody.
@@ -31,18 +32,11 @@ def usage_lines(
     return lines
 
 
-def total_cost(calls: Sequence[TurnEnded | Finding]) -> float | None:
-    """Add up what calls cost: a cost that is not known makes the sum unknown."""
-    costs = [call.cost for call in calls if call.cost is not None]
-    return sum(costs) if len(costs) == len(calls) else None
-
-
-def cost_words(dollars: float | None, about: str = "") -> str:
-    if dollars is None:
+def cost_words(calls: Sequence[TurnEnded | Finding], about: str = "") -> str:
+    cost = total(call.cost for call in calls)
+    if cost is None:
         return "cost unknown"
-    if 0 < dollars < 0.000001:
-        return "less than $0.000001"
-    return (about if dollars else "") + f"${dollars:.6f}".rstrip("0").rstrip(".")
+    return (about if cost >= LEAST else "") + dollars(cost)
 
 
 def _usage_line(turns: Sequence[TurnEnded]) -> str:
@@ -63,7 +57,7 @@ def _counted(what: str, calls: Sequence[TurnEnded | Finding]) -> list[str]:
         parts.append(f"{usage.reasoning} of them reasoning")
     if usage.cached:
         parts.append(f"{usage.cached} cached")
-    return [*parts, cost_words(total_cost(calls), about)]
+    return [*parts, cost_words(calls, about)]
 
 
 def _models(calls: Sequence[TurnEnded | Finding]) -> str:

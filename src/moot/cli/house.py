@@ -18,6 +18,7 @@ from moot.engine.attaching import Attaching
 from moot.engine.casting import Casting
 from moot.engine.changes import Changes
 from moot.engine.durable import DurableRuns
+from moot.engine.errands import Errands
 from moot.engine.feeds import Feeds
 from moot.engine.hall import Hall
 from moot.engine.journal import Journal
@@ -101,8 +102,9 @@ class House:
         self.uploads = Uploads(self.files)
         self.attaching = Attaching(self.files, registry)
         self.budgets = Budgets(database, settings.budget)
-        self.titles = Titles(database, casting.models, speaker, counted, self.budgets, settings.clerk)
-        self.knowledge = Knowledge(database, casting.models, speaker, self.embedder, self.budgets)
+        errands = Errands(database, speaker, self.budgets)
+        self.titles = Titles(database, casting.models, errands, counted)
+        self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
         self.planning = Planning(self.personas, self.projects)
         self.bills = Bills(database)
         self.treasury = Treasury(database, self.budgets, casting.models)
@@ -114,6 +116,7 @@ class House:
             self.attaching,
             self.titles,
             self.treasury,
+            settings.clerk,
         )
         retries = Retries(database, self.worker)
         self.retrying = Retrying(

@@ -10,6 +10,7 @@ import platformdirs
 from msgspec import Meta, Struct
 
 from moot.model.errors import BadSettings
+from moot.model.money import Dollars
 from moot.providers.catalogue import ProviderConfig
 from moot.streams.turn import Limits
 
@@ -33,8 +34,8 @@ Rate = Annotated[int, Meta(ge=1)]
 class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How often an account may do something; a burst is how much of it may come at once.
 
-    `starts` are calls that ask providers while one waits: lists of models, exports, consolidations, and searches by
-    meaning. `model_calls` are all calls of models, whoever they are for.
+    `starts` are calls that let providers be asked and are no messages: lists of models, exports, consolidations,
+    searches by meaning, and what is to be tried again. `model_calls` are all calls of models, whoever they are for.
     """
 
     calls_a_minute: Rate = 600
@@ -67,7 +68,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     clerk: str | None = None
     rates: Rates = Rates()
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None
-    budget: Annotated[float, Meta(ge=0, le=1_000_000)] | None = None
+    budget: Dollars | None = None
 
     @property
     def database(self) -> str:

@@ -9,12 +9,11 @@ from moot.channels.terminal import safe
 from moot.cli import loop
 from moot.model.accounts import check_name, check_password
 from moot.model.errors import UsageError
+from moot.model.money import MOST_DOLLARS, dollars
 from moot.store.accounts import Accounts
 from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.migration import migrate
-
-MOST_DOLLARS = 1_000_000
 
 PasswordSource = Callable[[], str]
 Action = Callable[[Database], Awaitable[list[str]]]
@@ -49,7 +48,7 @@ def show(database_url: str) -> int:
     async def action(database: Database) -> list[str]:
         known = [(one, datetime.fromtimestamp(one.created_at, UTC)) for one in await Accounts(database).all()]
         own = await Budgets(database).own()
-        budgets = {id: f"  ${budget:.2f} a week" for id, budget in own.items()}
+        budgets = {id: f"  {dollars(budget)} a week" for id, budget in own.items()}
         return [
             f"{one.name}  {one.tenant}  since {since.date()}{budgets.get(one.id, '')}" for one, since in known
         ]
@@ -65,7 +64,7 @@ def set_budget(name: str, budget: float | None, database_url: str) -> int:
         await Budgets(database).set(name, budget)
         if budget is None:
             return [f"{name} has no budget of its own any more."]
-        return [f"{name} may spend ${budget:.2f} a week."]
+        return [f"{name} may spend {dollars(budget)} a week."]
 
     return _done(database_url, action)
 

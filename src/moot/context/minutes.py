@@ -14,6 +14,7 @@ from moot.context.inquiry import Inquiry, basis, requested
 from moot.model.debates import CrossModel, PerModel, Summary
 from moot.model.discussions import Message
 from moot.model.events import Agreed, SummaryMade
+from moot.model.money import total
 from moot.model.participants import Participant
 
 
@@ -34,8 +35,7 @@ def agreement(said: Sequence[Message], run: str, room: int) -> Inquiry:
     labels = labelled(said, run)
     shown = material(said, run, {label: [one.first] for label, one in labels.items()}, room)
     rests_on = basis("agreed", shown)
-    costs = [one.first.cost for one in labels.values()]
-    saved = None if None in costs else sum(cost for cost in costs if cost is not None)
+    saved = total(one.first.cost for one in labels.values())
     return Inquiry(
         basis=rests_on,
         request=requested("do_they_agree", shown),

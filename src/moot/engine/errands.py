@@ -8,13 +8,15 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
+from moot.engine.patience import patiently
 from moot.engine.speaker import Speaker
 from moot.engine.structured import Shaped, structured
+from moot.model.events import TurnEnded
 from moot.model.money import Charge, Payer, Purpose
 from moot.model.requests import ModelRequest
 from moot.providers.registry import Resolved
-from moot.store.bills import Bills
 from moot.store.budgets import Budgets
+from moot.store.charges import pay
 from moot.store.database import Database
 from moot.streams.stop import Stop
 
@@ -23,7 +25,7 @@ T = TypeVar("T", bound=Struct)
 
 class Errands:
     def __init__(self, database: Database, speaker: Speaker, budgets: Budgets) -> None:
-        self._bills = Bills(database)
+        self._database = database
         self._speaker = speaker
         self._budgets = budgets
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -39,6 +41,17 @@ class Errands:
         async with turn:
             await self._budgets.refuse_if_spent(account)
             yield
+
+    async def say(
+        self, payer: Payer, purpose: Purpose, chain: Sequence[Resolved], request: ModelRequest, stop: Stop
+    ) -> TurnEnded:
+        """Ask for plain words; who has nothing left is refused, and a stop is how to leave: what was said is paid."""
+        if payer.account is not None:
+            await self._budgets.refuse_if_spent(payer.account)
+        ended = await self._speaker.answer(chain, request, stop)
+        paid = _charge(purpose, ended)
+        await patiently(lambda: pay(self._database, payer, paid))
+        return ended
 
     async def ask(
         self, payer: Payer, purpose: Purpose, chain: Sequence[Resolved], request: ModelRequest, type_: type[T]
@@ -65,6 +78,10 @@ class Errands:
         stop: Stop,
     ) -> Shaped[T]:
         answer = await structured(self._speaker, chain, request, type_, stop=stop)
-        paid = Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)
-        await self._bills.charge(payer, paid)
+        paid = _charge(purpose, answer)
+        await patiently(lambda: pay(self._database, payer, paid))
         return answer
+
+
+def _charge(purpose: Purpose, answer: Shaped[Any] | TurnEnded) -> Charge:
+    return Charge(purpose=purpose, model=answer.model, usage=answer.usage, cost=answer.cost)

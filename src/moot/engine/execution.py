@@ -25,7 +25,7 @@ from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus
 from moot.model.participants import Participant
 from moot.model.requests import Part
 from moot.providers.registry import Resolved
-from moot.store.charges import spent_on
+from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -109,12 +109,12 @@ class Executor:
         chains: Chains,
         step: Step,
     ) -> None:
-        self._database = database
         self._worker = worker
         self._runs = Runs(database)
         self._discussions = Discussions(database)
         self._events = Events(database)
         self._files = Files(database)
+        self._bills = Bills(database)
         self._journal = journal
         self._speaker = speaker
         self._chains = chains
@@ -164,7 +164,7 @@ class Executor:
 
     async def _record(self, claim: Claim, journal: RunJournal, told: Sequence[Event]) -> Record:
         said = await self._discussions.messages(claim.discussion, place=claim.place)
-        spent = await spent_on(self._database, claim.run)
+        spent = await self._bills.of_run(claim.run)
         return Record(journal, claim, said, told, lambda: self._told(claim), spent.cost)
 
     async def _told(self, claim: Claim) -> list[Event]:

@@ -76,6 +76,8 @@ class Started(Struct, frozen=True, kw_only=True):
 
 
 class Hall:
+    """`clerk` is that of every discussion which names no other; None is nobody."""
+
     def __init__(
         self,
         database: Database,
@@ -85,6 +87,7 @@ class Hall:
         attaching: Attaching,
         titles: Titles,
         treasury: Treasury,
+        clerk: str | None = None,
     ) -> None:
         self._database = database
         self._discussions = Discussions(database)
@@ -94,6 +97,7 @@ class Hall:
         self._attaching = attaching
         self._titles = titles
         self._treasury = treasury
+        self._clerk = clerk
         self._leaving = False
 
     def leave(self) -> None:
@@ -139,7 +143,7 @@ class Hall:
 
     def drafted(self, opening: Opening, language: str) -> Discussion:
         """Make the discussion that somebody wants, which is stored nowhere yet."""
-        return _discussion(opening, language, opening.clerk or self._titles.clerk)
+        return _discussion(opening, language, opening.clerk or self._clerk)
 
     async def _take_in(
         self,
@@ -168,8 +172,7 @@ class Hall:
                 await self._take_up(connection, started)
             payer = Payer(tenant=caller.tenant, account=caller.account)
             await add_run(connection, payer, started.run, plan, self._worker)
-            if due is not None:
-                await self._treasury.reserve(connection, caller, started.run.id, due)
+            await self._treasury.reserve(connection, caller, started.run.id, due)
             if started.message is not None:
                 await hold_files(connection, caller.tenant, started.message.files or ())
                 number = await add_message(connection, caller.tenant, started.message)

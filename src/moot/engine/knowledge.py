@@ -13,7 +13,6 @@ from moot.engine.casting import Chains
 from moot.engine.errands import Errands
 from moot.engine.insight_search import InsightSearch
 from moot.engine.room import room
-from moot.engine.speaker import Speaker
 from moot.model.accounts import Caller
 from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
@@ -23,7 +22,6 @@ from moot.model.knowledge import Consolidation, Export, Findings, FoundInsight, 
 from moot.model.money import Payer
 from moot.model.requests import ModelRequest, user
 from moot.providers.embeddings import Embedder
-from moot.store.budgets import Budgets
 from moot.store.consolidations import Consolidations
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -67,9 +65,8 @@ class Knowledge:
         self,
         database: Database,
         chains: Chains,
-        speaker: Speaker,
+        errands: Errands,
         embedder: Embedder | None = None,
-        budgets: Budgets | None = None,
     ) -> None:
         self._discussions = Discussions(database)
         self._projects = Projects(database)
@@ -77,7 +74,7 @@ class Knowledge:
         self._consolidations = Consolidations(database)
         self._search = InsightSearch(self._insights, Vectors(database), embedder)
         self._chains = chains
-        self._errands = Errands(database, speaker, budgets or Budgets(database))
+        self._errands = errands
 
     async def export(self, caller: Caller, id: str, model: str | None = None) -> Exported:
         """Let a model write down what a discussion came to; an earlier export is replaced."""

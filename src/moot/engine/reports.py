@@ -11,7 +11,7 @@ from moot.model.debates import Claim, Flip, Lane, Ranking, Summary
 from moot.model.discussions import Message, Run
 from moot.model.errors import NotFound
 from moot.model.events import Agreed, Finding, LedgerMade, RankingMade, SummaryMade
-from moot.store.charges import spent_on
+from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.findings import findings_of
@@ -59,13 +59,14 @@ class Reports:
         self._runs = Runs(database)
         self._lanes = Lanes(database)
         self._discussions = Discussions(database)
+        self._bills = Bills(database)
 
     async def of(self, tenant: str, id: str) -> Report:
         run = await self._runs.get(tenant, id)
         found = await findings_of(self._database, id)
         ledger = _newest(LedgerMade, found)
         ranking, summary = _newest(RankingMade, found), _newest(SummaryMade, found)
-        spent = await spent_on(self._database, id)
+        spent = await self._bills.of_run(id)
         return Report(
             **asdict(run),
             lanes=tuple(await self._reported(run)),

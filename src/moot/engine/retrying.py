@@ -49,8 +49,7 @@ class Retrying:
         due = await self._treasury.due(caller, plan, None, before.discussion)
 
         async def reserve(connection: AsyncConnection) -> None:
-            if due is not None:
-                await self._treasury.reserve(connection, caller, id, due)
+            await self._treasury.reserve(connection, caller, id, due)
 
         again = await self._retries.again(caller.tenant, id, participant, model, reserve)
         if again.begins:  # else it is going on, and hears of it itself

@@ -10,11 +10,13 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from moot.context.attachments import has_files, readable
+from moot.engine import metrics
 from moot.engine.estimate import estimate
 from moot.model.chunks import Usage
 from moot.model.events import (
     ENDED_BY,
     Answer,
+    Event,
     Notice,
     NoticeKind,
     Seat,
@@ -23,6 +25,7 @@ from moot.model.events import (
     TurnStatus,
 )
 from moot.model.faults import Fault, fault
+from moot.model.money import total
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
@@ -37,6 +40,9 @@ CROWDED = f"{BUSY} Try again in a moment, or raise model_calls_a_minute under [r
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
 
 Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
+
+
+NOBODY = Seat("nobody")
 
 
 async def at_any_time() -> None:
@@ -84,6 +90,12 @@ class Speaker:
             then, why = chain[place + 1].name, result.fault.message if result.fault else ""
             await turn.notice("fallback", f"{why} {then} is asked instead of {model.name}.")
         return turn.ended(result)
+
+    async def answer(self, chain: Sequence[Resolved], request: ModelRequest, stop: Stop) -> TurnEnded:
+        """Ask as for a turn, where nobody watches it being written."""
+        ended = await self.speak(NOBODY, chain, request, stop, _unheard)
+        metrics.count_turn(ended)
+        return ended
 
     async def _ask(self, turn: "Turn", request: ModelRequest) -> StreamResult:
         """Ask one model up to three times, with the best key each time."""
@@ -206,7 +218,7 @@ class Turn:
             usage = msgspec.structs.replace(usage, output=guess.output, estimated=True)
         self._usage += usage
         cost = await asyncio.to_thread(self.model.provider.cost, self.model.model, usage)
-        self._cost = None if self._cost is None or cost is None else self._cost + cost
+        self._cost = total((self._cost, cost))
 
     def stopped_or(self, result: StreamResult) -> StreamResult:
         return StreamResult(self.stop.reason) if self.stop.reason else result
@@ -227,6 +239,10 @@ class Turn:
             first_token=None if first is None else round(self._waited + first, 4),
             latency=self._latency,
         )
+
+
+async def _unheard(_: list[Event]) -> None:
+    """Tell nobody."""
 
 
 async def _for_model(request: ModelRequest, model: Resolved) -> ModelRequest:

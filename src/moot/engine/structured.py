@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from moot.context.inquiry import anything
 from moot.context.prompts import written
-from moot.engine import metrics
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
 from moot.model.errors import ProviderError
-from moot.model.events import Event, Seat, TurnEnded
+from moot.model.events import TurnEnded
 from moot.model.faults import Fault, fault
+from moot.model.money import total
 from moot.model.requests import ModelRequest, assistant, user
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
@@ -62,7 +62,7 @@ async def structured(
     shaped: Shaped[T] = Shaped(value=None, model="", usage=Usage(), cost=0.0)
     value: T | str = ""
     for _ in range(ASKS):
-        ended = await _spoken(speaker, chain, ask, stop or Stop())
+        ended = await speaker.answer(chain, ask, stop or Stop())
         shaped = _paid(shaped, ended)
         if ended.status != "completed":
             return replace(shaped, fault=ended.fault)
@@ -76,7 +76,7 @@ async def structured(
 
 
 def _paid(shaped: Shaped[T], ended: TurnEnded) -> Shaped[T]:
-    cost = None if shaped.cost is None or ended.cost is None else shaped.cost + ended.cost
+    cost = total((shaped.cost, ended.cost))
     return replace(shaped, model=ended.model, usage=shaped.usage + ended.usage, cost=cost)
 
 
@@ -139,17 +139,6 @@ def _told(system: str, type_: type[Struct]) -> str:
 
 def _encoded(value: object) -> bytes:
     return msgspec.json.encode(value)
-
-
-async def _spoken(
-    speaker: Speaker, chain: Sequence[Resolved], request: ModelRequest, stop: Stop
-) -> TurnEnded:
-    async def unheard(_: list[Event]) -> None:
-        """Nobody watches this being written."""
-
-    ended = await speaker.speak(Seat("structured"), chain, request, stop, unheard)
-    metrics.count_turn(ended)
-    return ended
 
 
 def _understood(ended: TurnEnded, type_: type[T], check: Callable[[T], str | None]) -> T | str:

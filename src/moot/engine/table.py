@@ -25,7 +25,7 @@ from moot.model.events import (
     StageStarted,
     TurnStatus,
 )
-from moot.model.money import Purpose
+from moot.model.money import Purpose, dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.modes import MODES
@@ -242,7 +242,7 @@ class LiveTable:
         left = max(0.0, cap - self._transcript.spent)
         if more <= left:
             return "yes"
-        words = f"{what} is left out: it would cost about ${more:.4f}, and of the cap of ${cap:.4f} only ${left:.4f} are left."
+        words = f"{what} is left out: it would cost about {dollars(more)}, and of the cap of {dollars(cap)} only {dollars(left)} are left."
         await self._transcript.append([Notice(kind="cap", message=words)])
         return "no"
 

@@ -10,19 +10,15 @@ from collections.abc import Sequence
 
 from moot.context.fitting import cut, one_line
 from moot.context.prompts import written
-from moot.engine import metrics
 from moot.engine.casting import Chains
+from moot.engine.errands import Errands
 from moot.engine.patience import patiently
-from moot.engine.speaker import Speaker
-from moot.model.chunks import Usage
 from moot.model.discussions import Discussion
 from moot.model.errors import MootError
-from moot.model.events import Event, Seat, TurnEnded
-from moot.model.money import Charge, Payer
+from moot.model.events import TurnEnded
+from moot.model.money import Payer
 from moot.model.requests import ModelRequest, user
 from moot.providers.registry import Resolved
-from moot.store.budgets import Budgets
-from moot.store.charges import add_charges
 from moot.store.database import Database
 from moot.store.discussions import give_title, tell_change
 from moot.store.rates import Rates
@@ -44,23 +40,11 @@ log = logging.getLogger(__name__)
 
 
 class Titles:
-    """`clerk` is that of every discussion which names no other; None is nobody."""
-
-    def __init__(
-        self,
-        database: Database,
-        chains: Chains,
-        speaker: Speaker,
-        rates: Rates,
-        budgets: Budgets,
-        clerk: str | None = None,
-    ) -> None:
-        self.clerk = clerk
+    def __init__(self, database: Database, chains: Chains, errands: Errands, rates: Rates) -> None:
         self._database = database
         self._chains = chains
-        self._speaker = speaker
+        self._errands = errands
         self._rates = rates
-        self._budgets = budgets
         self._waiting: dict[asyncio.Task[None], Stop] = {}
 
     def want(self, payer: Payer, discussion: Discussion, words: str) -> None:
@@ -91,40 +75,29 @@ class Titles:
             if await self._rates.take(f"title/{payer.account}", TITLES_A_MINUTE) is not None:
                 _stays(discussion, "these are too many titles within a minute")
                 return
-            if payer.account is not None:
-                await self._budgets.refuse_if_spent(payer.account)
-            ended = await self._asked(await self._chains(payer.tenant, clerk), words, stop)
-            await patiently(lambda: self._keep(payer, discussion, ended))  # because it is paid
+            ended = await self._asked(payer, await self._chains(payer.tenant, clerk), words, stop)
+            title = cleaned(ended.message.text) if ended.status == "completed" else ""
+            if title:
+                await patiently(lambda: self._give(payer.tenant, discussion, title))
+            else:
+                why = ended.fault.message if ended.fault else f"what the clerk said was {ended.status}"
+                _stays(discussion, why)
         except MootError as error:  # such as a key that is missing, or a database that is away
             _stays(discussion, str(error))
 
-    async def _asked(self, chain: Sequence[Resolved], words: str, stop: Stop) -> TurnEnded:
-        async def unheard(_: list[Event]) -> None:
-            """Nobody watches this being written."""
-
+    async def _asked(self, payer: Payer, chain: Sequence[Resolved], words: str, stop: Stop) -> TurnEnded:
         request = ModelRequest(model="", system=written("title"), messages=(user(cut(words, WORDS)),))
         late = asyncio.get_running_loop().call_later(SECONDS, stop.request)
         try:
-            ended = await self._speaker.speak(Seat("clerk", "title"), chain, request, stop, unheard)
+            return await self._errands.say(payer, "title", chain, request, stop)
         finally:
             late.cancel()
-        metrics.count_turn(ended)
-        return ended
 
-    async def _keep(self, payer: Payer, discussion: Discussion, ended: TurnEnded) -> None:
-        """Keep what it cost, whatever came of it, and the title if it is one and nobody gave another meanwhile."""
-        title = cleaned(ended.message.text) if ended.status == "completed" else ""
+    async def _give(self, tenant: str, discussion: Discussion, title: str) -> None:
+        """Give a discussion its title, unless somebody gave it another meanwhile."""
         async with self._database.write() as connection:
-            if ended.cost or ended.usage != Usage():
-                paid = Charge(purpose="title", model=ended.model, usage=ended.usage, cost=ended.cost)
-                await add_charges(connection, payer, [paid])
-            if title and await give_title(
-                connection, payer.tenant, discussion.id, title, instead_of=discussion.title
-            ):
-                await tell_change(self._database, connection, payer.tenant, discussion.id)
-        if not title:
-            why = ended.fault.message if ended.fault else f"what the clerk said was {ended.status}"
-            _stays(discussion, why)
+            if await give_title(connection, tenant, discussion.id, title, instead_of=discussion.title):
+                await tell_change(self._database, connection, tenant, discussion.id)
 
     def _disown(self, task: asyncio.Task[None]) -> None:
         del self._waiting[task]

@@ -65,8 +65,10 @@ class Treasury:
         first = (await self.forecast(caller, begins, message, discussion)).cost
         return min(cost, max(first, plan.cap))  # what begins is asked, however small the cap
 
-    async def reserve(self, connection: AsyncConnection, caller: Caller, run: str, due: float) -> None:
-        await self._budgets.reserve(connection, caller.account, run, due)
+    async def reserve(self, connection: AsyncConnection, caller: Caller, run: str, due: float | None) -> None:
+        """Reserve what is due for a run, or refuse it."""
+        if due is not None:
+            await self._budgets.reserve(connection, caller.account, run, due)
 
     async def _attached(self, tenant: str, said: Sequence[Message]) -> Attached:
         """Stand something of their size in for the files that came with messages: text is read in full."""

@@ -31,7 +31,7 @@ from moot.model.events import (
 )
 from moot.model.faults import fault
 from moot.model.ids import new_id
-from moot.model.money import Charge
+from moot.model.money import Charge, dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.model.requests import Part
@@ -124,7 +124,7 @@ class Turns:
         try:
             chain = await self._chain_of(who)
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
-            return await self._keep(_refused(seat, who, error), manner, self._newest(), called=False)
+            return await self._keep(_refused(seat, who, error), manner, self._newest())
         if manner.brief is not None and (same := await self._briefed(seat, manner, manner.brief, chain)):
             return same.status
         return await self._spoken(seat, who, manner, chain)
@@ -158,7 +158,7 @@ class Turns:
             return None
         cap, spent = self.plan.cap, self._transcript.spent
         if cap is not None and spent >= cap and self._stop.reason is None:
-            words = f"The run has cost ${spent:.4f}, and its cap is ${cap:.4f}: it ends here."
+            words = f"The run has cost {dollars(spent)}, and its cap is {dollars(cap)}: it ends here."
             await self._transcript.append([Notice(kind="cap", message=words)])
             self._stop.request("over_cap")
         reason = self.stops[seat.participant].reason
@@ -216,7 +216,7 @@ class Turns:
     def _newest(self) -> int:
         return max((message.number for message in self._transcript.said), default=0)
 
-    async def _keep(self, ended: TurnEnded, manner: Manner, upto: int, *, called: bool = True) -> TurnStatus:
+    async def _keep(self, ended: TurnEnded, manner: Manner, upto: int) -> TurnStatus:
         message = replace(
             turn_message(self._scene, ended),
             role=manner.role,
@@ -225,8 +225,8 @@ class Turns:
             upto=upto,
             instruction=manner.instruction or None,
         )
-        lanes, charges = self._moved(ended, manner), [charge_of(ended)] if called else []
-        await self._transcript.keep(ended, message, lanes=lanes, charges=charges)
+        lanes = self._moved(ended, manner)
+        await self._transcript.keep(ended, message, lanes=lanes, charges=[charge_of(ended)])
         return ended.status
 
     def _moved(self, ended: TurnEnded, manner: Manner) -> Sequence[Lane]:

@@ -14,6 +14,7 @@ from moot.context.ledger import ledger
 from moot.context.minutes import agreement, summary
 from moot.context.views import briefed, own_thread
 from moot.model.events import ANSWERED, Agreed, BallotCast, TurnStatus
+from moot.model.money import dollars
 from moot.model.participants import Participant
 from moot.modes.table import Table
 
@@ -44,9 +45,9 @@ async def _goes_on(table: Table, standing: Sequence[Participant]) -> bool:
         )
         return False
     if table.plan.debate.gate:
-        verdict = await table.find("gate", _clerk(table, standing[0]), agreement)
+        verdict = await table.find("gate", _clerk(table, _lead_first(table, standing)[0]), agreement)
         if isinstance(verdict, Agreed) and verdict.agree:
-            saved = "" if verdict.saved is None else f", which saved about ${verdict.saved:.4f}"
+            saved = "" if verdict.saved is None else f", which saved about {dollars(verdict.saved)}"
             await table.settle(standing, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
             return False
     if not await table.affords("The debate", standing):
@@ -60,7 +61,11 @@ async def _led(table: Table, standing: Sequence[Participant]) -> Sequence[Partic
     lead = table.plan.lead
     if lead not in standing:
         await table.tell("lead_replaced", f"{lead.name} has no answer: {standing[0].name} sums up instead.")
-    return sorted(standing, key=lambda who: who.id != lead.id)
+    return _lead_first(table, standing)
+
+
+def _lead_first(table: Table, standing: Sequence[Participant]) -> Sequence[Participant]:
+    return sorted(standing, key=lambda who: who.id != table.plan.lead.id)
 
 
 async def _conclude(table: Table, led: Sequence[Participant]) -> None:

@@ -10,6 +10,7 @@ from moot.engine.seating import Wanted
 from moot.model.debates import Debate
 from moot.model.discussions import DiscussionStatus
 from moot.model.errors import UsageError
+from moot.model.money import MOST_DOLLARS
 from moot.model.participants import Participant, participant_id
 from moot.model.texts import ModelName
 
@@ -19,7 +20,7 @@ Rounds = Annotated[int, Meta(ge=1, le=10)]
 Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
 Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
-Cap = Annotated[float, Meta(gt=0, le=1_000_000)]
+Cap = Annotated[float, Meta(gt=0, le=MOST_DOLLARS)]
 FileIds = Annotated[tuple[Id, ...], Meta(max_length=10)]
 Mode = Literal["single", "parallel", "consensus", "debate"]
 

@@ -14,7 +14,7 @@ from moot.model.accounts import Caller
 from moot.model.knowledge import InsightPage
 from moot.model.texts import ModelName
 from moot.providers.embeddings import HttpEmbedder
-from moot.server.limits import RateLimits, model_calls
+from moot.server.limits import RateLimits, start_rate
 from moot.server.paging import Cursor, Limit
 from moot.server.revocations import Revocations
 from moot.server.waiting import while_waited_for
@@ -37,7 +37,7 @@ class KnowledgeRoutes(Controller):
     @post(
         "/discussions/{id:str}/export",
         status_code=200,
-        guards=[model_calls],
+        guards=[start_rate],
         summary="Let a model write down what a discussion came to",
     )
     async def export(
@@ -62,7 +62,7 @@ class KnowledgeRoutes(Controller):
     @post(
         "/projects/{id:str}/consolidate",
         status_code=200,
-        guards=[model_calls],
+        guards=[start_rate],
         summary="Let a model look for patterns in a project",
     )
     async def consolidate(
@@ -101,7 +101,7 @@ class KnowledgeRoutes(Controller):
         """Newest first, a page at a time; with `q` the best first, and as many as `limit` says."""
         if q.strip():
             if embedder is not None:
-                await limits.start_models(caller.account)
+                await limits.start(caller.account)
             return InsightPage(await knowledge.search(caller.tenant, id, q, limit), next=None)
         await projects.get(caller.tenant, id)
         return await insights.of_project(caller.tenant, id, cursor=cursor, limit=limit)

@@ -10,7 +10,7 @@ from moot.engine.seating import Seating
 from moot.model.accounts import Caller
 from moot.model.discussions import Run
 from moot.server.bodies import Retry
-from moot.server.limits import model_calls
+from moot.server.limits import start_rate
 from moot.store.runs import Runs
 
 
@@ -34,7 +34,7 @@ class LaneRoutes(Controller):
     @post(
         "/lanes/{participant:str}/retry",
         status_code=202,
-        guards=[model_calls],
+        guards=[start_rate],
         summary="Let a participant that failed try again, perhaps with another model",
     )
     async def retry(
@@ -58,7 +58,7 @@ class LaneRoutes(Controller):
     @post(
         "/retry-failed",
         status_code=202,
-        guards=[model_calls],
+        guards=[start_rate],
         summary="Let all participants that failed try again",
     )
     async def retry_failed(self, id: FromPath[str], caller: Given[Caller], retrying: Given[Retrying]) -> Run:

@@ -27,10 +27,10 @@ class RateLimits:
         *,
         calls_a_minute: int,
         starts_a_minute: int,
-        messages_a_minute: int = 10,
-        messages_burst: int = 3,
-        debates_a_minute: int = 5,
-        debates_burst: int = 1,
+        messages_a_minute: int,
+        messages_burst: int,
+        debates_a_minute: int,
+        debates_burst: int,
         logins_a_minute: int = LOGINS_A_MINUTE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -45,9 +45,9 @@ class RateLimits:
     def call(self, name: str) -> None:
         _allow(self._recent.take(name, self._calls_a_minute), "These are too many calls")
 
-    async def start_models(self, account: str) -> None:
+    async def start(self, account: str) -> None:
         wait = await self._rates.take(f"model/{account}", self._starts_a_minute)
-        _allow(wait, "These are too many questions")
+        _allow(wait, "These are too many calls that ask providers")
 
     async def say(self, account: str) -> None:
         wait = await self._rates.take(f"message/{account}", *self._messages)
@@ -71,9 +71,9 @@ async def standard(connection: Connection, _: BaseRouteHandler) -> None:
     _limits(connection).call(user.account if isinstance(user, Caller) else address(connection))
 
 
-async def model_calls(connection: Connection, _: BaseRouteHandler) -> None:
-    """Guard routes that ask providers while the caller waits: so many a minute for an account, over all workers."""
-    await _limits(connection).start_models(connection.user.account)
+async def start_rate(connection: Connection, _: BaseRouteHandler) -> None:
+    """Guard other routes that let providers be asked: so many a minute for an account, over all workers."""
+    await _limits(connection).start(connection.user.account)
 
 
 async def message_rate(connection: Connection, _: BaseRouteHandler) -> None:

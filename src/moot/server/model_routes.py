@@ -13,7 +13,7 @@ from moot.model.errors import ProviderError, UsageError
 from moot.providers.keys import Key
 from moot.providers.registry import Registry
 from moot.server.key_routes import KeyStatus, key_status, own_key
-from moot.server.limits import model_calls
+from moot.server.limits import start_rate
 from moot.store.keys import ProviderKeys
 
 SECONDS = 5.0
@@ -32,7 +32,7 @@ class ModelRoutes(Controller):
     path = "/api"
     tags = ("providers",)
 
-    @get("/models", guards=[model_calls], summary="List the models of all providers, or of one")
+    @get("/models", guards=[start_rate], summary="List the models of all providers, or of one")
     async def models(
         self,
         caller: Given[Caller],

@@ -20,7 +20,7 @@ Since = Annotated[date | None, QueryParameter(description="The first day, UTC; e
 Until = Annotated[date | None, QueryParameter(description="The last day, UTC; else today")]
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class UsageReport(Struct, frozen=True, kw_only=True):
     """What was spent from the first to the last day, both of them included; `rows` are at most 1,000."""
 
     since: date
@@ -42,14 +42,14 @@ class UsageRoutes(Controller):
         since: Since = None,
         until: Until = None,
         by: FromQuery[By] = "day",
-    ) -> Usage:
+    ) -> UsageReport:
         """Days are those of UTC, in their order; of everything else the dearest comes first."""
         last = until or datetime.now(UTC).date()
         first = since or date.fromordinal(max(1, last.toordinal() - DAYS + 1))
         if first > last:
             raise UsageError(f"since: {first} is after {last}: begin with the earlier day.")
         bill = await bills.bill(caller.account, _begin(first), _begin(last) + DAY, by)
-        return Usage(since=first, until=last, by=by, total=bill.total, rows=bill.rows)
+        return UsageReport(since=first, until=last, by=by, total=bill.total, rows=bill.rows)
 
 
 def _begin(day: date) -> float:

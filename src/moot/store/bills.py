@@ -1,18 +1,18 @@
-"""Bills: what an account was charged for, summed up by day, model, discussion or purpose."""
+"""Bills: what was charged, summed up: for a run, or for an account by day, model, discussion or purpose."""
 
 from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import BigInteger, ColumnElement, cast, func, literal, select
+from sqlalchemy import BigInteger, Boolean, ColumnElement, cast, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.model.money import Charge, Payer, Spending, SpendingOn
-from moot.store.charges import add_charges
+from moot.model.money import Spending, SpendingOn
 from moot.store.database import Database
 from moot.store.schema import charge, discussion
 
 MOST_ROWS = 1000
-TOKENS = ("input", "output", "reasoning", "cached")
+TOKENS = ("input", "output", "reasoning", "cached", "cache_written")
 
 By = Literal["day", "model", "discussion", "purpose"]
 
@@ -28,9 +28,9 @@ class Bills:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def charge(self, payer: Payer, *charges: Charge) -> None:
-        async with self._database.write() as connection:
-            await add_charges(connection, payer, charges)
+    async def of_run(self, run: str) -> Spending:
+        async with self._database.read() as connection:
+            return await self._total(connection, charge.c.run == run)
 
     async def bill(self, account: str, since: float, until: float, by: By) -> Bill:
         """Sum up what an account spent from a moment on and before another."""
@@ -47,9 +47,13 @@ class Bills:
             )
         order = [key] if by == "day" else [sums["cost"].desc(), sums["calls"].desc(), key]
         async with self._database.read() as connection:
-            total = (await connection.execute(select(*sums.values()).where(*mine))).mappings().one()
+            total = await self._total(connection, *mine)
             rows = await connection.execute(grouped.group_by(key).order_by(*order).limit(MOST_ROWS))
-            return Bill(total=Spending(**total), rows=tuple(SpendingOn(**row) for row in rows.mappings()))
+            return Bill(total=total, rows=tuple(SpendingOn(**row) for row in rows.mappings()))
+
+    async def _total(self, connection: AsyncConnection, *which: ColumnElement[bool]) -> Spending:
+        sums = await connection.execute(select(*self._sums().values()).where(*which))
+        return Spending(**sums.mappings().one())
 
     def _key(self, by: By) -> ColumnElement[Any]:
         if by != "day":
@@ -60,9 +64,10 @@ class Bills:
 
     def _sums(self) -> dict[str, ColumnElement[Any]]:
         tokens = {name: func.coalesce(func.sum(self._tokens(name)), 0) for name in TOKENS}
-        sums = {
+        sums: dict[str, ColumnElement[Any]] = {
             "calls": func.count(),
             **{name: cast(total, BigInteger) for name, total in tokens.items()},
+            "estimated": func.count().filter(self._is_estimated()) > 0,
             "cost": func.coalesce(func.sum(charge.c.cost), 0.0),
             "unpriced": func.count() - func.count(charge.c.cost),
         }
@@ -73,3 +78,8 @@ class Bills:
         if self._database.is_postgres:
             return cast(cast(charge.c.usage, JSONB)[name].astext, BigInteger)
         return func.json_extract(charge.c.usage, f"$.{name}")
+
+    def _is_estimated(self) -> ColumnElement[bool]:
+        if self._database.is_postgres:
+            return cast(cast(charge.c.usage, JSONB)["estimated"].astext, Boolean)
+        return func.json_extract(charge.c.usage, "$.estimated", type_=Boolean)

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE
 from moot.model.errors import Conflict, NotFound, OverBudget
-from moot.model.money import Budget
+from moot.model.money import Budget, dollars
 from moot.store.database import Database
 from moot.store.schema import account, charge, reup, run
 
@@ -57,7 +57,7 @@ class Budgets:
         """Refuse what costs something, and nobody knows how much, when nothing is left."""
         now = await self.standing(account_id)
         if now.left is not None and now.left <= 0:
-            raise OverBudget(f"This week's budget of {_dollars(now.budget)} is spent. {_way_out(now)}")
+            raise OverBudget(f"This week's budget of {dollars(now.budget or 0.0)} is spent. {_way_out(now)}")
 
     async def reserve(
         self, connection: AsyncConnection, account_id: str, run_id: str, estimate: float
@@ -71,8 +71,8 @@ class Budgets:
         now = await self._standing(connection, account_id)
         if now.left is not None and estimate > (now.left + A_BIT if now.left else 0):
             raise OverBudget(
-                f"This would cost about {_dollars(estimate)}, and of this week's budget of {_dollars(now.budget)} "
-                f"only {_dollars(now.left)} is left. {_way_out(now)}"
+                f"This would cost about {dollars(estimate)}, and of this week's budget of {dollars(now.budget or 0.0)} "
+                f"only {dollars(now.left)} is left. {_way_out(now)}"
             )
         paid = _paid(charge.c.run == run_id, charge.c.created_at >= (now.reup_at or now.week_begins))
         paid = paid.scalar_subquery()
@@ -150,8 +150,3 @@ def _way_out(now: Budget) -> str:
 
 def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%A, %Y-%m-%d, at %H:%M UTC")
-
-
-def _dollars(amount: float | None) -> str:
-    """Write an amount so that small ones can be told apart."""
-    return f"${amount or 0.0:.2f}" if not amount or amount >= 0.1 else f"${amount:.2g}"

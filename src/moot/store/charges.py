@@ -1,9 +1,8 @@
-"""What was paid for: a row for every call of a model, which outlives what it was paid for."""
+"""What was paid: a row for every charge, which outlives what it was paid for."""
 
 import time
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,8 +14,11 @@ from moot.store.schema import charge
 
 
 async def add_charges(connection: AsyncConnection, payer: Payer, charges: Sequence[Charge]) -> None:
-    """Write down what was paid; what is there already is not paid twice."""
-    new = {one.id: one for one in charges}
+    """Write down what was paid; what is there already is not paid twice.
+
+    What used nothing and cost nothing is no charge: nobody was asked, or whoever was asked refused.
+    """
+    new = {one.id: one for one in charges if one.usage != Usage() or one.cost}
     if not new:
         return
     for known in (await connection.execute(select(charge.c.id).where(charge.c.id.in_(new)))).scalars():
@@ -27,20 +29,7 @@ async def add_charges(connection: AsyncConnection, payer: Payer, charges: Sequen
         await connection.execute(insert(charge), rows)
 
 
-class Spent(Struct, frozen=True, kw_only=True):
-    """What calls came to; `unpriced` are those whose price nobody knows."""
-
-    usage: Usage
-    cost: float
-    unpriced: int
-
-
-async def spent_on(database: Database, run: str) -> Spent:
-    query = select(charge.c.usage, charge.c.cost).where(charge.c.run == run)
-    async with database.read() as connection:
-        rows = (await connection.execute(query)).all()
-    return Spent(
-        usage=sum((row.usage for row in rows), Usage()),
-        cost=sum(row.cost or 0.0 for row in rows),
-        unpriced=sum(row.cost is None for row in rows),
-    )
+async def pay(database: Database, payer: Payer, *charges: Charge) -> None:
+    """Write down what was paid outside of a run, by itself."""
+    async with database.write() as connection:
+        await add_charges(connection, payer, charges)
