@@ -11,7 +11,7 @@ from moot.context.prompt import Attached
 from moot.engine.rehearsal import Call, rehearse
 from moot.model.chunks import Usage
 from moot.model.discussions import Message
-from moot.model.money import Purpose
+from moot.model.money import Purpose, total
 from moot.model.plans import Plan
 
 Priced = Callable[[str, Usage], float | None]
@@ -66,8 +66,6 @@ def forecast(
 
 
 def _line(calls: Sequence[Call], priced: Priced) -> Line:
-    costs = [priced(call.model, Usage(call.input, call.output)) for call in calls]
-    known = [cost for cost in costs if cost is not None]
     return Line(
         purpose=calls[0].purpose,
         participant=calls[0].participant,
@@ -75,5 +73,5 @@ def _line(calls: Sequence[Call], priced: Priced) -> Line:
         calls=len(calls),
         input=sum(call.input for call in calls),
         output=sum(call.output for call in calls),
-        cost=sum(known) if len(known) == len(costs) else None,
+        cost=total(priced(call.model, Usage(call.input, call.output)) for call in calls),
     )

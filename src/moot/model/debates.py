@@ -50,7 +50,7 @@ class PerModel(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Summary(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the table said, with exactly one row for each participant that spoke to the end."""
+    """What the table said, with exactly one row for each participant; whoever did not answer has an empty one."""
 
     original_prompt: str
     overview: str
@@ -82,7 +82,7 @@ class Voice(Struct, frozen=True, kw_only=True):
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """`minority` is a claim that fewer support than not, and that was kept for that very reason."""
+    """`minority` is a claim that fewer than half of those who answered support."""
 
     claim: str
     supporters: tuple[Voice, ...]

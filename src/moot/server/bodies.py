@@ -52,7 +52,7 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """`participants` are models, or models with a persona, a name and settings.
 
     `mode`, left out, is single for one participant and parallel for several. `clerk` is a cheap model that finds a
-    title where none is given; `files` are the ids of files that come with the message. `cap` is what the answer may
+    title where none is given, and keeps the minutes of debates; `files` are the ids of files that come with the message. `cap` is what the answer may
     cost in US dollars.
     """
 
