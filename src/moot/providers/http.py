@@ -10,7 +10,7 @@ from moot.model.chunks import Chunk, Done, Failed, Usage
 from moot.model.errors import ProviderError
 from moot.model.faults import fault
 from moot.model.profiles import Profile
-from moot.model.requests import ModelRequest
+from moot.model.requests import File, ModelRequest
 from moot.providers import prices, profiles
 from moot.providers.provider import ChunkStream
 from moot.providers.transport import Transport
@@ -42,7 +42,7 @@ class HttpProvider:
 
     async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
         reader = self._wire.reader(self.name, key)
-        body = self._wire.body(request, profiles.profile(self._wire.api, request.model))
+        body = await self._body(request)
         url = self.base_url + self._wire.url(request.model)
         answer = self._transport.post(self.name, url, self._wire.headers(key), body, key)
         heard = False
@@ -66,6 +66,13 @@ class HttpProvider:
         except ProviderError as error:
             ending = reader.end()  # a finish that was seen counts, however untidy the close
             yield ending if isinstance(ending[-1], Done) else [Failed(error.fault)]
+
+    async def _body(self, request: ModelRequest) -> bytes:
+        """Write the body; where files are in it that takes its time, and others are not to wait for it."""
+        profile = profiles.profile(self._wire.api, request.model)
+        if any(isinstance(part, File) for message in request.messages for part in message.parts):
+            return await asyncio.to_thread(self._wire.body, request, profile)
+        return self._wire.body(request, profile)
 
     async def models(self, key: str | None = None) -> list[str]:
         url = self.base_url + self._wire.models_url()
