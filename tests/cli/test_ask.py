@@ -273,7 +273,7 @@ class TestDebate:
         done = table("ask", "Shall we split it?", "--mode", "debate", *models)
         assert done.returncode == 0
         assert done.stdout.count("[failed: Key rejected for scripted") == 1
-        assert "moot: Alpha has no answer: Beta sums up instead.\n" in done.stderr
+        assert "moot: Alpha dropped out: Beta sums up instead.\n" in done.stderr
 
     def test_where_all_fail_each_says_why(self, moot: Moot) -> None:
         models = ("-m", "scripted/forbidden", "-m", "scripted/unauthorized")
@@ -296,13 +296,19 @@ class TestDebate:
         models = ("-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/silence")
         done = table("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
         assert done.returncode == 0
-        assert "=== Gamma · scripted/silence ===\n[stopped: It was too slow" in done.stdout
+        assert "=== Gamma · scripted/silence ===\n[failed: It was too slow" in done.stdout
         assert "Position of Gamma: no answer" in done.stdout
+
+    def test_where_all_are_too_slow_it_has_failed(self, table: Moot) -> None:
+        models = ("-m", "scripted/silence", "-m", "scripted/silence")
+        done = table("ask", "Shall we split it?", "--mode", "debate", *models, "--deadline", "1")
+        assert done.returncode == 1
+        assert done.stdout.count("was not waited for") == 2
 
     def test_weak_models_leave_a_synthesis_and_the_reason_why_there_is_no_more(self, talk: Moot) -> None:
         done = talk("ask", "hi", "--mode", "debate", "-m", "scripted/quick", "-m", "scripted/other")
         assert done.returncode == 0
-        assert "There is no summary from Alpha." in done.stderr
+        assert "There is no summary from scripted/quick." in done.stderr
         assert done.stdout.endswith("--- Minutes ---\n\nCost: $0\n\n")
 
 

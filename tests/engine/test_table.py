@@ -408,21 +408,21 @@ class TestWaiting:
     async def test_a_stage_goes_on_when_enough_have_answered(self) -> None:
         table = debate("yes", "endless", "no", debate=Debate(quorum=2))
         assert await table.table.play() == "completed"
-        assert spoken_at(table, "initial") == {"alpha": "completed", "beta": "stopped", "gamma": "completed"}
+        assert spoken_at(table, "initial") == {"alpha": "completed", "beta": "failed", "gamma": "completed"}
         assert spoken_at(table, "debate") == {"alpha": "completed", "gamma": "completed"}
         assert table.transcript.lanes["beta"].late
 
     async def test_a_stage_goes_on_when_the_time_is_over(self) -> None:
         table = debate("endless", "yes", "endless", debate=Debate(deadline=1.0))
         assert await table.table.play() == "completed"
-        assert spoken_at(table, "initial") == {"alpha": "stopped", "beta": "completed", "gamma": "stopped"}
+        assert spoken_at(table, "initial") == {"alpha": "failed", "beta": "completed", "gamma": "failed"}
         assert {who for who, lane in table.transcript.lanes.items() if lane.late} == {"alpha", "gamma"}
         assert spoken_at(table, "synthesis") == {"beta": "completed"}
 
     async def test_where_all_are_too_slow_to_think_again_the_first_answers_are_summed_up(self) -> None:
         table = debate("stuck", "stuck", provider=Stuck(DEBATING), debate=Debate(deadline=1.0))
         assert await table.table.play() == "completed"
-        assert spoken_at(table, "debate") == {"alpha": "stopped", "beta": "stopped"}
+        assert spoken_at(table, "debate") == {"alpha": "failed", "beta": "failed"}
         assert spoken_at(table, "synthesis") == {"alpha": "completed"}
 
     async def test_whoever_answered_when_nobody_waited_any_more_goes_on_with_the_others(self) -> None:
@@ -466,27 +466,27 @@ class TestCap:
         assert len(table.provider.asked) == 3 + 3 + 1 + 1 + 1 + 3
 
     async def test_the_debate_is_left_out_where_it_would_leave_nothing_for_the_synthesis(self) -> None:
-        table = self.table(10.99)  # spent 3, and 2 * (1 + 3) more
+        table = self.table(6.99)  # spent 3, and 3 + 1 more
         assert await table.table.play() == "completed"
         assert spoken_at(table, "debate") == {}
         assert spoken_at(table, "synthesis") == {"alpha": "completed"}
         assert notices(table)[:2] == [
             (
                 "cap",
-                "The debate is left out: it would cost about $8.00, and of the cap of $10.99 only $7.99 are left.",
+                "The debate is left out: it would cost about $4.00, and of the cap of $6.99 only $3.99 are left.",
             ),
             ("cap", "The first answers stand as they are."),
         ]
         assert {lane.status for lane in table.transcript.lanes.values()} == {"complete"}
 
     async def test_the_ranking_is_left_out_before_the_ledger(self) -> None:
-        table = self.table(11.0)  # the debate is had; spent 6; a ledger is 4 more, a ranking 8
+        table = self.table(9.0)  # the debate is had; spent 6; a ledger is 1 + 1 more, a ranking 3 + 1
         assert await table.table.play() == "completed"
         assert [words.partition(" is ")[0] for _, words in notices(table)] == ["The ranking"]
         assert {one.purpose for one in table.transcript.charges} >= {"ledger", "summary", "synthesis"}
 
     async def test_the_ledger_is_left_out_too_and_the_answer_is_not(self) -> None:
-        table = self.table(5.0, "yes", "no")  # spent 2: no debate, and no ledger for 4 more
+        table = self.table(3.5, "yes", "no")  # spent 2: no debate, and no ledger for 1 + 1 more
         assert await table.table.play() == "completed"
         assert [words.partition(" is ")[0] for _, words in notices(table)] == [
             "The debate",

@@ -306,4 +306,4 @@ class TestLate:
         lane = table.transcript.lanes["beta"]
         assert (lane.status, lane.late, lane.error) == ("error", True, LATE)
         late = next(m for m in table.transcript.said if m.participant == "beta")
-        assert (late.status, late.fault and late.fault.message) == ("stopped", LATE)
+        assert (late.status, late.fault and late.fault.message) == ("failed", LATE)

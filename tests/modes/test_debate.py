@@ -46,7 +46,7 @@ async def test_whoever_failed_takes_no_part_in_what_follows() -> None:
 async def test_a_lead_that_is_out_is_replaced_and_that_is_told() -> None:
     table = FakeTable(plan("debate", 3, debate=Debate(lead="gamma")), {"gamma": ["failed"]})
     await debate(table)
-    assert "lead_replaced: Gamma has no answer: Alpha sums up instead." in table.told
+    assert "lead_replaced: Gamma dropped out: Alpha sums up instead." in table.told
     assert "synthesis/0/alpha sees briefed" in table.told
 
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from moot.channels.usage import cost_words
+from moot.channels.usage import cost_words, paid
 from moot.model.debates import Flip, Ledger, PerModel, Place, Ranking, Summary
 from moot.model.events import (
     ANSWERED,
-    FINDINGS,
     Event,
     Finding,
     LedgerMade,
@@ -16,6 +15,7 @@ from moot.model.events import (
     SummaryMade,
     TurnEnded,
 )
+from moot.model.money import Charge
 
 
 class Findings:
@@ -28,7 +28,7 @@ class Findings:
         self.ledger: Ledger | None = None
         self._debated = False
         self._turns: list[TurnEnded] = []
-        self._found: list[Finding] = []
+        self._paid: list[Finding | Charge] = []
 
     def hear(self, event: Event) -> None:
         match event:
@@ -44,8 +44,8 @@ class Findings:
                 self.ledger = ledger
             case TurnEnded():
                 self._turns.append(event)
-        if isinstance(event, FINDINGS):
-            self._found.append(event)
+        if (call := paid(event)) is not None:
+            self._paid.append(call)
 
     @property
     def there(self) -> bool:
@@ -55,7 +55,7 @@ class Findings:
     @property
     def cost(self) -> str:
         """What all of it cost: answers, synthesis and minutes."""
-        return cost_words([*self._turns, *self._found])
+        return cost_words([*self._turns, *self._paid])
 
 
 def changed(row: PerModel) -> str:

@@ -3,8 +3,18 @@
 from collections.abc import Mapping, Sequence
 
 from moot.model.chunks import Usage
-from moot.model.events import Agreed, BallotCast, Finding, LedgerMade, SummaryMade, TurnEnded
-from moot.model.money import LEAST, dollars, total
+from moot.model.events import (
+    FINDINGS,
+    Agreed,
+    BallotCast,
+    Event,
+    Finding,
+    LedgerMade,
+    Notice,
+    SummaryMade,
+    TurnEnded,
+)
+from moot.model.money import LEAST, Charge, dollars, total
 from moot.model.participants import Participant
 
 # What a model is asked about a debate, by what that was for; a ranking is counted and asks nobody.
@@ -16,23 +26,42 @@ PURPOSES: Mapping[type[Finding], str] = {
 }
 
 
+Call = TurnEnded | Finding | Charge
+
+
+def paid(event: Event) -> Finding | Charge | None:
+    """Find what an event tells of that was paid beside the turns: something found, or looked for in vain."""
+    if isinstance(event, Notice):
+        return event.charge
+    return event if isinstance(event, FINDINGS) else None
+
+
 def usage_lines(
-    participants: Sequence[Participant], turns: Sequence[TurnEnded], found: Sequence[Finding] = ()
+    participants: Sequence[Participant],
+    turns: Sequence[TurnEnded],
+    minutes: Sequence[Finding | Charge] = (),
 ) -> list[str]:
     """Write tokens, cost and times, one line a participant, in the order of asking; then what the minutes took."""
     spoken = {who.id: [turn for turn in turns if turn.participant == who.id] for who in participants}
     names = {who.id: f"{who.name} · " if len(participants) > 1 else "" for who in participants}
     lines = [names[who] + _usage_line(ended) for who, ended in spoken.items() if ended]
-    asked = [one for one in found if type(one) in PURPOSES]
-    for kind, purpose in PURPOSES.items():
-        if calls := [one for one in asked if isinstance(one, kind)]:
-            lines.append(f"{purpose} · {_models(calls)}: {', '.join(_counted('calls', calls))}")
+    asked = [one for one in minutes if _purpose(one)]
+    grouped = {name: [one for one in asked if _purpose(one) == name] for name in PURPOSES.values()}
+    lines += [
+        f"{name} · {_models(calls)}: {', '.join(_counted('calls', calls))}"
+        for name, calls in grouped.items()
+        if calls
+    ]
     if asked:
         lines.append(f"In all: {', '.join(_counted('calls', [*turns, *asked]))}")
     return lines
 
 
-def cost_words(calls: Sequence[TurnEnded | Finding], about: str = "") -> str:
+def _purpose(call: Finding | Charge) -> str | None:
+    return call.purpose.capitalize() if isinstance(call, Charge) else PURPOSES.get(type(call))
+
+
+def cost_words(calls: Sequence[Call], about: str = "") -> str:
     cost = total(call.cost for call in calls)
     if cost is None:
         return "cost unknown"
@@ -47,7 +76,7 @@ def _usage_line(turns: Sequence[TurnEnded]) -> str:
     return f"{_models(turns)}: {', '.join(parts)}"
 
 
-def _counted(what: str, calls: Sequence[TurnEnded | Finding]) -> list[str]:
+def _counted(what: str, calls: Sequence[Call]) -> list[str]:
     """Take several calls as one."""
     usage = sum((call.usage for call in calls), Usage())
     about = "about " if usage.estimated else ""
@@ -60,5 +89,5 @@ def _counted(what: str, calls: Sequence[TurnEnded | Finding]) -> list[str]:
     return [*parts, cost_words(calls, about)]
 
 
-def _models(calls: Sequence[TurnEnded | Finding]) -> str:
+def _models(calls: Sequence[Call]) -> str:
     return ", ".join(dict.fromkeys(call.model for call in calls))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from moot.channels.terminal import Json, Plain, Reader, Solo
-from moot.channels.usage import usage_lines
+from moot.channels.usage import paid, usage_lines
 from moot.cli import loop, settings
 from moot.cli.ctrl_c import stopped_by_ctrl_c
 from moot.cli.options import Options, check, plan, typed
@@ -19,7 +19,8 @@ from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
 from moot.model.errors import UsageError
-from moot.model.events import FINDINGS, Event, Finding, RunEnded, TurnEnded
+from moot.model.events import Event, Finding, RunEnded, TurnEnded
+from moot.model.money import Charge
 from moot.model.participants import Participant
 from moot.model.requests import File, Message
 from moot.providers.registry import Registry
@@ -74,7 +75,7 @@ class Following:
 
     def __init__(self, reader: Reader, stop: Stop) -> None:
         self.turns: list[TurnEnded] = []
-        self.found: list[Finding] = []
+        self.minutes: list[Finding | Charge] = []
         self.unwritten: OSError | None = None
         self._reader = reader
         self._stop = stop
@@ -84,7 +85,7 @@ class Following:
     def __call__(self, events: Sequence[Event]) -> None:
         self._heard_at = self._clock()
         self.turns += [event for event in events if isinstance(event, TurnEnded)]
-        self.found += [event for event in events if isinstance(event, FINDINGS)]
+        self.minutes += [call for event in events if (call := paid(event)) is not None]
         try:
             self._reader(events)
         except OSError as error:  # whoever read our output has left, or the disk is full
@@ -117,7 +118,7 @@ async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker:
     if following.unwritten is not None:
         return _not_written(following.unwritten)
     if options.usage:
-        lines = usage_lines(participants, following.turns, following.found)
+        lines = usage_lines(participants, following.turns, following.minutes)
         sys.stderr.write("".join(f"moot: {line}\n" for line in lines))
     return _exit_code(ended, following.turns, stop)
 

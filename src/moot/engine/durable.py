@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextvars import Context
 
 from moot.engine import books, metrics
 from moot.engine.books import Books
@@ -144,7 +145,8 @@ class DurableRuns:
             await self._start(run, revision)
 
     def _own(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
+        # In a context of its own: begun in that of a workflow, DBOS would take it for a part of that.
+        task = asyncio.get_running_loop().create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._disown)
 

@@ -56,7 +56,7 @@ class Inquiries:
         why = "The run was stopped." if self._stop.reason is not None else why
         message = f"There is no {WORDS.get(purpose, purpose)} from {who.model}. {why}".strip()
         charges = [charge] if charge else []
-        await self._transcript.keep(Notice(kind="missing", message=message), charges=charges)
+        await self._transcript.keep(Notice(kind="missing", message=message, charge=charge), charges=charges)
         return ""
 
 

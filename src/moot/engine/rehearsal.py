@@ -131,7 +131,12 @@ class Rehearsal:
     async def tell(self, kind: NoticeKind, words: str) -> None:
         """Nobody watches."""
 
-    async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:  # noqa: ARG002 - whatever it is
+    async def affords(
+        self,
+        what: str,  # noqa: ARG002 - whatever it is
+        speakers: Sequence[Participant],  # noqa: ARG002
+        brief: Brief | None = None,  # noqa: ARG002
+    ) -> bool:
         return True
 
     async def together(self, *doings: Awaitable[T]) -> Sequence[T]:

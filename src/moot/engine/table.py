@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
+from moot.context.debate import sum_up
 from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
 from moot.engine.inquiries import Inquiries
@@ -40,9 +41,6 @@ class Step(Protocol):
     """Does a part of a run once, by its name; what comes of it is text, which is kept."""
 
     async def __call__(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S: ...
-
-
-MORE = 2  # how much dearer the next turn may be than the dearest one until now: it has more to read
 
 
 class Stopped(Exception):
@@ -166,11 +164,11 @@ class LiveTable:
     async def tell(self, kind: NoticeKind, words: str) -> None:
         await self._told(kind, words, ())
 
-    async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:
+    async def affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None = None) -> bool:
         if self.plan.cap is None:
             return True
         step = f"afford/{what}/{self.revision}"
-        return await self._done(step, lambda: self._affords(what, speakers)) == "yes"
+        return await self._done(step, lambda: self._affords(what, speakers, brief)) == "yes"
 
     async def together(self, *doings: Awaitable[T]) -> list[T]:
         """Wait for all; where one cannot be kept, the others end too, and the reason is passed on as it is.
@@ -234,11 +232,10 @@ class LiveTable:
 
         await self._done(f"tell/{kind}/{self.revision}", tell)
 
-    async def _affords(self, what: str, speakers: Sequence[Participant]) -> str:
-        """Keep enough for the synthesis, too: it is what the run is for."""
+    async def _affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None) -> str:
         cap = self.plan.cap or 0.0
-        lead = self._turns.dearest(self.plan.lead.id)
-        more = MORE * (lead + sum(self._turns.dearest(who.id) for who in speakers))
+        more = sum([await self._turns.likely_cost(who, brief) for who in speakers])
+        more += await self._turns.likely_cost(self.plan.lead, sum_up)
         left = max(0.0, cap - self._transcript.spent)
         if more <= left:
             return "yes"

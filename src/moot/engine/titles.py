@@ -25,6 +25,7 @@ from moot.store.rates import Rates
 from moot.streams.stop import Stop
 
 LONGEST = 80  # characters of a title
+MOST_WORDS = 12  # whoever says more did not understand what a title is
 WORDS = 4000  # characters of the message that a clerk reads
 SECONDS = 60.0
 MOST_WAITING = 50
@@ -111,7 +112,7 @@ def cleaned(answer: str) -> str:
         seen = "".join(char if char.isprintable() else " " for char in QUOTES.sub("", line))
         bare = BEFORE.sub("", seen).strip(AROUND).rstrip(".:")
         if title := one_line(bare, LONGEST):
-            return title
+            return title if len(title.split()) <= MOST_WORDS else ""
     return ""
 
 

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from moot.context.prompt import prompt
 from moot.context.views import View, everything
-from moot.engine.room import room
+from moot.engine.estimate import estimate
+from moot.engine.room import MOST, room
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
 from moot.model.debates import Lane, LaneStatus
@@ -41,7 +42,7 @@ from moot.streams.stop import Stop
 
 ChainOf = Callable[[Participant], Awaitable[Sequence[Resolved]]]
 
-LATE = "It was too slow: the others went on without it. Try it again, or choose a faster model."
+LATE = "It was too slow, and was not waited for. Try it again, or choose a faster model."
 
 
 class Transcript(Protocol):
@@ -141,10 +142,18 @@ class Turns:
             if stop.reason == "late":
                 self.stops[who] = Stop(self._stop)
 
-    def dearest(self, participant: str) -> float:
-        """What the dearest turn of somebody has cost in this run."""
-        mine = (m for m in self._transcript.said if (m.run, m.participant) == (self._scene.run, participant))
-        return max((m.cost or 0.0 for m in mine), default=0.0)
+    async def likely_cost(self, who: Participant, brief: Brief | None) -> float:
+        """Guess what another turn of somebody would cost: what is read, and an answer as long as the longest."""
+        said, run = self._transcript.said, self._scene.run
+        told = brief(said, run, who.id, MOST) if brief else ""
+        request = prompt(self.plan, who, everything(said, who.id, run), told, self._scene.attached)
+        longest = max((m.content for m in said if m.run == run and m.participant), key=len, default="")
+        try:
+            model = (await self._chain_of(who))[0]
+        except UsageError:
+            return 0.0  # it will not be asked
+        usage = estimate(request, longest)
+        return await asyncio.to_thread(model.provider.cost, model.model, usage) or 0.0
 
     def _kept(self, seat: Seat) -> Message | None:
         """Find a turn that was kept before a crash: it is not asked, or paid, again."""
@@ -209,7 +218,7 @@ class Turns:
         request = prompt(self.plan, who, seen, manner.instruction, self._scene.attached)
         stop = self.stops[who.id]
         ended = await self._speaker.speak(seat, chain, request, stop, self._transcript.append)
-        if stop.reason == "late" and ended.status == "stopped":
+        if stop.reason == "late" and ended.status == "failed" and ended.fault is None:
             ended = replace(ended, fault=fault("timeout", LATE))
         return await self._keep(ended, manner, upto)
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from moot.model.chunks import Finish, Usage
 from moot.model.debates import Ledger, Ranking, Summary
 from moot.model.faults import Fault
+from moot.model.money import Charge
 from moot.model.participants import Participant
 
 TurnStatus = Literal["completed", "stopped", "interrupted", "partial", "failed"]
@@ -36,10 +37,10 @@ NoticeKind = Literal[
 ]
 
 ANSWERED: frozenset[TurnStatus] = frozenset({"completed", "partial"})  # there are words that can be used
-ENDED_BY: Mapping[Reason, Literal["stopped", "interrupted"]] = {
+ENDED_BY: Mapping[Reason, Literal["stopped", "interrupted", "failed"]] = {
     "stopped_by_user": "stopped",
     "follow_up_interrupt": "interrupted",
-    "late": "stopped",
+    "late": "failed",
     "over_cap": "stopped",
 }
 
@@ -115,11 +116,12 @@ class ToolCalled(_TurnEvent, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class Notice(_Event, frozen=True, kw_only=True):
-    """Something the user should know and need not act upon."""
+    """Something the user should know and need not act upon; `charge` is what was paid for nothing."""
 
     kind: NoticeKind
     message: str
     participant: str | None = None
+    charge: Charge | None = None
 
 
 class TurnEnded(_TurnEvent, frozen=True, kw_only=True):

@@ -50,7 +50,7 @@ async def _goes_on(table: Table, standing: Sequence[Participant]) -> bool:
             saved = "" if verdict.saved is None else f", which saved about {dollars(verdict.saved)}"
             await table.settle(standing, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
             return False
-    if not await table.affords("The debate", standing):
+    if not await table.affords("The debate", standing, read_the_others):
         await table.settle(standing, "cap", "The first answers stand as they are.")
         return False
     return True
@@ -60,7 +60,7 @@ async def _led(table: Table, standing: Sequence[Participant]) -> Sequence[Partic
     """Put the lead first, and tell if it is out."""
     lead = table.plan.lead
     if lead not in standing:
-        await table.tell("lead_replaced", f"{lead.name} has no answer: {standing[0].name} sums up instead.")
+        await table.tell("lead_replaced", f"{lead.name} dropped out: {standing[0].name} sums up instead.")
     return _lead_first(table, standing)
 
 
@@ -71,8 +71,8 @@ def _lead_first(table: Table, standing: Sequence[Participant]) -> Sequence[Parti
 async def _conclude(table: Table, led: Sequence[Participant]) -> None:
     """Write the synthesis and the minutes at the same time."""
     rules, clerk = table.plan.debate, _clerk(table, led[0])
-    claims = rules.ledger and await table.affords("The ledger", led[:1])
-    ranked = rules.ranking and len(led) >= FEWEST_TO_RANK and await table.affords("The ranking", led)
+    claims = rules.ledger and await table.affords("The ledger", led[:1], sum_up)
+    ranked = rules.ranking and len(led) >= FEWEST_TO_RANK and await table.affords("The ranking", led, sum_up)
     await table.open_stage("synthesis", table.revision)
     doings: list[Awaitable[object]] = [
         table.one_speaks(

@@ -90,8 +90,11 @@ class Table(Protocol):
 
     async def tell(self, kind: NoticeKind, words: str) -> None: ...
 
-    async def affords(self, what: str, speakers: Sequence[Participant]) -> bool:
-        """Tell whether the run's cap leaves room for more turns; if not, readers are told what is left out."""
+    async def affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None = None) -> bool:
+        """Tell whether the run's cap leaves room for a turn of each; if not, readers are told what is left out.
+
+        `brief` is what they would be told before. Enough for the lead to sum up is kept, too.
+        """
         ...
 
     async def together(self, *doings: Awaitable[T]) -> Sequence[T]:

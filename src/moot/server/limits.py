@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from ipaddress import IPv4Address, ip_address, ip_network
+from math import ceil
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -100,4 +101,4 @@ def _limits(connection: Connection) -> RateLimits:
 
 def _allow(wait: float | None, words: str) -> None:
     if wait is not None:
-        raise Busy(f"{words} within a minute: try again in a moment.", retry_after=wait)
+        raise Busy(f"{words} at once: try again in {ceil(wait)} s.", retry_after=wait)

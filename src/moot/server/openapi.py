@@ -187,7 +187,7 @@ def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
         yield 409
     if operation.takes is not None:
         yield from (408, 413, 415)
-    if operation.method == "post" and {"discussions", "knowledge"} & set(tags):
+    if operation.method == "post" and {"discussions", "knowledge", "lanes"} & set(tags):
         yield 402
     if "knowledge" in tags:
         yield 502
