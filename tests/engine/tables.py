@@ -1,6 +1,7 @@
 """Tables whose participants follow scripts, with all that was sent to them and all that was told of it."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -113,6 +114,8 @@ class Stage:
         self.transcript = Said(said)
         self.stop = Stop()
         self.steps: list[str] = []
+        self.came: dict[str, str] = {}  # what every step came to
+        self.recorded: dict[str, str] = {}  # what steps came to before a crash: they are not done again
         self._refused = refused or {}
         scene = Scene(run="run_1", discussion="dis_1", plan=plan, revision=revision)
         self.table = LiveTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step)
@@ -124,7 +127,12 @@ class Stage:
 
     async def _step(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         self.steps.append(name)
-        return await at_once(name, body)
+        if name in self.recorded:
+            self.came[name] = self.recorded[name]
+            return cast("S", self.recorded[name])
+        came = await at_once(name, body)
+        self.came[name] = came
+        return came
 
     def when_heard(self, who: str, words: str, then: Callable[[], None]) -> None:
         """Do something as soon as a participant has said certain words."""

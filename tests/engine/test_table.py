@@ -178,7 +178,7 @@ class TestKeeping:
     async def test_steps_of_a_parallel_run_are_begun_in_the_order_of_the_seats(self) -> None:
         table = stage("parallel", "slow", "yes", "no")
         await table.table.play()
-        assert table.steps == ["answer/0/alpha", "answer/0/beta", "answer/0/gamma"]
+        assert table.steps == ["answer/0"], "all that is done at once is one step"
 
 
 class TestRefusal:
@@ -502,13 +502,37 @@ class TestCap:
         assert spoken_at(table, "synthesis") == {}
 
 
+class TestReplay:
+    async def test_steps_that_were_done_come_to_what_they_came_to_and_nobody_is_asked(self) -> None:
+        first = debate("yes", "mute", "perhaps")
+        assert await first.table.play() == "completed"
+        again = debate("yes", "mute", "perhaps", said=first.transcript.said)
+        again.transcript.found += first.transcript.found
+        again.recorded = first.came
+        assert await again.table.play() == "completed"
+        assert (again.asked, again.steps) == ([], first.steps)
+        assert again.came == first.came
+        assert again.transcript.charges == []
+
+    async def test_of_a_step_that_was_cut_off_only_the_rest_is_asked(self) -> None:
+        first = debate("yes", "no", "perhaps")
+        await first.table.play()
+        kept = [m for m in first.transcript.said if (m.participant, m.stage) != ("beta", "debate")]
+        kept = [m for m in kept if m.stage != "synthesis"]
+        again = debate("yes", "no", "perhaps", said=kept)
+        again.recorded = {name: came for name, came in first.came.items() if name == "initial/0"}
+        assert await again.table.play() == "completed"
+        answers = [one.participant for one in again.transcript.charges if one.purpose == "answer"]
+        assert answers == ["beta"]
+
+
 class TestSummingUp:
     async def test_where_the_lead_cannot_sum_up_the_next_one_does(self) -> None:
         table = debate("mute", "no", "perhaps")
         assert await table.table.play() == "completed"
         assert spoken_at(table, "synthesis") == {"alpha": "failed", "beta": "completed"}
         assert ("lead_replaced", "Alpha could not give the synthesis: Beta does.") in notices(table)
-        assert table.steps.count("synthesis/0") == 1
+        assert table.steps == ["initial/0", "debate/0", "together/1"]
         told = [m.audience for m in table.transcript.said if m.stage == "synthesis" and m.hidden]
         assert told == [("alpha",), ("beta",)]
 

@@ -1,6 +1,6 @@
 """A table where nobody is asked anything: it notes who was to speak, and answers as it was told to."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 
 from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
@@ -115,7 +115,7 @@ class FakeTable:
         self._leave_if_stopped()
         return what not in self._poor
 
-    async def together(self, *doings: Awaitable[T]) -> Sequence[T]:
+    async def together(self, *doings: Coroutine[None, None, T]) -> Sequence[T]:
         self.told.append("at the same time:")
         return [await one for one in doings]
 

@@ -4,7 +4,7 @@ Pure. What is sent is written as in a real run in which everybody answers at the
 window is wide enough, and all can be afforded.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Coroutine, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -139,7 +139,7 @@ class Rehearsal:
     ) -> bool:
         return True
 
-    async def together(self, *doings: Awaitable[T]) -> Sequence[T]:
+    async def together(self, *doings: Coroutine[None, None, T]) -> Sequence[T]:
         return [await one for one in doings]
 
     def _turn(self, seat: Seat, manner: Manner) -> list[Message]:

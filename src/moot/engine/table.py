@@ -1,10 +1,12 @@
 """The table that modes run on: whatever is done at it is a named step, and no step is done twice."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
+
+import msgspec
 
 from moot.context.debate import sum_up
 from moot.context.inquiry import Ask
@@ -64,6 +66,8 @@ class LiveTable:
         self._stop = stop
         self._step = step
         self._stage: Stage | None = None
+        self._parts: dict[str, str] | None = None  # of the step in which several things are done at once
+        self._gatherings = 0
         self._ended: list[TurnStatus] = []
 
     @property
@@ -127,7 +131,9 @@ class LiveTable:
         )
         manner = Manner(view=view, brief=brief, then=then)
         with current.within(rules.deadline if rules else None):
-            turns = await self.together(*(self._lane(current, seat, manner) for seat in seats))
+            turns = await self._at_once(
+                f"{stage}/{round}", [self._lane(current, seat, manner) for seat in seats]
+            )
         self._stage = None
         self._ended += turns
         return {seat.participant: status for seat, status in zip(seats, turns, strict=True)}
@@ -144,13 +150,13 @@ class LiveTable:
     ) -> TurnStatus:
         self._turns.wait_again()
         manner = Manner(view=view, brief=brief, role=role)
-        return await self._step(
+        return await self._part(
             f"{stage}/{round}", partial(self._first_to_speak, candidates, stage, round, manner)
         )
 
     async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> Finding | None:
         step = f"find/{purpose}/{self.revision}/{who.id}"
-        basis = await self._step(step, lambda: self._inquiries.make(purpose, who, ask))
+        basis = await self._part(step, lambda: self._inquiries.make(purpose, who, ask))
         return next((one for one in self._transcript.found if one.basis == basis), None)
 
     async def conclude(self, finding: Finding) -> None:
@@ -170,18 +176,42 @@ class LiveTable:
         step = f"afford/{what}/{self.revision}"
         return await self._done(step, lambda: self._affords(what, speakers, brief)) == "yes"
 
-    async def together(self, *doings: Awaitable[T]) -> list[T]:
-        """Wait for all; where one cannot be kept, the others end too, and the reason is passed on as it is.
+    async def together(self, *doings: Coroutine[None, None, T]) -> list[T]:
+        self._gatherings += 1
+        return await self._at_once(f"together/{self._gatherings}", doings)
 
-        Each begins its step before it waits for anything: so the steps are in the same order whenever this is done.
+    async def _at_once(self, name: str, doings: Sequence[Coroutine[None, None, T]]) -> list[T]:
+        """Do several things at the same time, as one step; what its parts came to is kept with it.
+
+        After a crash they are done again, and what was done of them is found in the transcript; once all of it is
+        done, each part comes to what it came to then.
         """
+        came: list[T] = []
+
+        async def all_of_it() -> str:
+            came.extend(await _together(doings))
+            return msgspec.json.encode(self._parts).decode()
+
+        self._parts = {}
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(_awaited(one)) for one in doings]
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None
+            kept = await self._step(name, all_of_it)
+            if len(came) < len(doings):
+                self._parts = msgspec.json.decode(kept, type=dict[str, str])
+                came = await _together(doings)
+        finally:
+            self._parts = None
+            for doing in doings:
+                doing.close()  # one that was never begun
         self._leave_if_stopped()
-        return [task.result() for task in tasks]
+        return came
+
+    async def _part(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
+        """Do a step, or a part of one in which several are done at the same time."""
+        if self._parts is None:
+            return await self._step(name, body)
+        if name not in self._parts:
+            self._parts[name] = await body()
+        return cast("S", self._parts[name])
 
     async def _done(self, name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:
         """Do a step that nothing else is done beside, unless it was done."""
@@ -195,7 +225,7 @@ class LiveTable:
             raise Stopped
 
     async def _lane(self, stage: Stage, seat: Seat, manner: Manner) -> TurnStatus:
-        status = await self._step(_name(seat), lambda: self._until_it_answers(stage, seat, manner))
+        status = await self._part(_name(seat), lambda: self._until_it_answers(stage, seat, manner))
         stage.ended(seat.participant, status)  # it may have been done before a crash
         return status
 
@@ -244,8 +274,14 @@ class LiveTable:
         return "no"
 
 
-async def _awaited(doing: Awaitable[T]) -> T:
-    return await doing
+async def _together(doings: Sequence[Coroutine[None, None, T]]) -> list[T]:
+    """Wait for all; where one cannot be kept, the others end too, and the reason is passed on as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in doings]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _name(seat: Seat) -> str:

@@ -3,7 +3,7 @@
 Beside the synthesis the minutes are made: a summary, a ledger of claims, and a ranking by those who took part.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -74,7 +74,7 @@ async def _conclude(table: Table, led: Sequence[Participant]) -> None:
     claims = rules.ledger and await table.affords("The ledger", led[:1], sum_up)
     ranked = rules.ranking and len(led) >= FEWEST_TO_RANK and await table.affords("The ranking", led, sum_up)
     await table.open_stage("synthesis", table.revision)
-    doings: list[Awaitable[object]] = [
+    doings: list[Coroutine[None, None, object]] = [
         table.one_speaks(
             led, "synthesis", round=table.revision, view=briefed, brief=sum_up, role="synthesis"
         ),

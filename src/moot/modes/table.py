@@ -1,6 +1,6 @@
 """What a mode can do. Stops, failures, storage and replay are the table's business, not the mode's."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol, TypeVar
 
 from moot.context.inquiry import Ask
@@ -97,6 +97,6 @@ class Table(Protocol):
         """
         ...
 
-    async def together(self, *doings: Awaitable[T]) -> Sequence[T]:
+    async def together(self, *doings: Coroutine[None, None, T]) -> Sequence[T]:
         """Do several things at the same time: each a single one of those above."""
         ...
