@@ -64,7 +64,7 @@ def _seconds(script: Script, words: str) -> float:
 
 
 def _debater(place: int, lanes: int) -> Script:
-    others = dict.fromkeys(ascii_uppercase[: lanes - 1], 50)
+    others = dict.fromkeys(ascii_uppercase[: lanes - 1], 5)
     return Script(
         answer=f"{place}. {SAMPLE} {SAMPLE}",
         when={
