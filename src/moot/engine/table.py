@@ -88,7 +88,7 @@ class LiveTable:
         """Let a participant that failed speak anew while the others of its stage do; False if they do not."""
         if self._stage is None or not self._stage.may_try_again(participant):
             return False
-        self._turns.forget(participant, plan, self._stop)
+        self._turns.forget(participant, plan)
         self._stage.try_again(participant)
         return True
 
@@ -265,7 +265,8 @@ class LiveTable:
     async def _affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None) -> str:
         cap = self.plan.cap or 0.0
         more = sum([await self._turns.likely_cost(who, brief) for who in speakers])
-        more += await self._turns.likely_cost(self.plan.lead, sum_up)
+        if brief is not None:  # where something is summed up in the end, enough is kept for that
+            more += await self._turns.likely_cost(self.plan.lead, sum_up)
         left = max(0.0, cap - self._transcript.spent)
         if more <= left:
             return "yes"

@@ -130,10 +130,10 @@ class Turns:
             return same.status
         return await self._spoken(seat, who, manner, chain)
 
-    def forget(self, participant: str, plan: Plan, stop: Stop) -> None:
+    def forget(self, participant: str, plan: Plan) -> None:
         """Let somebody begin anew, perhaps with another model."""
         self.plan = plan
-        self.stops[participant] = Stop(stop)
+        self.stops[participant] = Stop(self._stop)
         self._transcript.forget(participant)
 
     def wait_again(self) -> None:
@@ -162,14 +162,10 @@ class Turns:
         return next((m for m in said if (m.run, m.participant, m.stage, m.round) == name), None)
 
     async def _not_begun(self, seat: Seat, manner: Manner) -> TurnStatus | None:
-        """Tell how a turn ends that is stopped before it begins; there is nothing to keep of it."""
+        """Tell how a turn ends that is stopped before it begins: nothing of it is kept but that its lane failed."""
         if self._transcript.is_open(seat):
             return None
-        cap, spent = self.plan.cap, self._transcript.spent
-        if cap is not None and spent >= cap and self._stop.reason is None:
-            words = f"The run has cost {dollars(spent)}, and its cap is {dollars(cap)}: it ends here."
-            await self._transcript.append([Notice(kind="cap", message=words)])
-            self._stop.request("over_cap")
+        await self._end_at_the_cap()
         reason = self.stops[seat.participant].reason
         if reason is None:
             return None
@@ -178,6 +174,13 @@ class Turns:
             event = Notice(kind="missing", message=_stopped_words(reason), participant=seat.participant)
             await self._transcript.keep(event, lanes=[lane])
         return ENDED_BY[reason]
+
+    async def _end_at_the_cap(self) -> None:
+        cap, spent = self.plan.cap, self._transcript.spent
+        if cap is not None and spent >= cap and self._stop.reason is None:
+            words = f"The run has cost {dollars(spent)}, and its cap is {dollars(cap)}: it ends here."
+            await self._transcript.append([Notice(kind="cap", message=words)])
+            self._stop.request("over_cap")
 
     async def _briefed(
         self, seat: Seat, manner: Manner, brief: Brief, chain: Sequence[Resolved]

@@ -93,7 +93,7 @@ class Table(Protocol):
     async def affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None = None) -> bool:
         """Tell whether the run's cap leaves room for a turn of each; if not, readers are told what is left out.
 
-        `brief` is what they would be told before. Enough for the lead to sum up is kept, too.
+        `brief` is what they would be told before; then enough for the lead to sum up is kept, too.
         """
         ...
 

@@ -57,7 +57,7 @@ class Ending(Struct, frozen=True):
 
 
 class Kept(Struct, frozen=True):
-    """What is in tables of its own: finished turns, how far lanes have come, findings by name, what was paid."""
+    """What is in tables of its own: finished turns, how far lanes have come, findings by their basis, what was paid."""
 
     messages: list[Message] = []
     lanes: list[Lane] = []

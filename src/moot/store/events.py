@@ -109,9 +109,9 @@ class Events:
         """Write what is kept, and return the numbers of messages."""
         for moved in kept.lanes:
             await move(connection, claim.run, moved)
-        for name, body in kept.findings.items():
+        for basis, body in kept.findings.items():
             unless_there = self._database.insert(finding).on_conflict_do_nothing()
-            await connection.execute(unless_there, {"run": claim.run, "name": name, "body": body})
+            await connection.execute(unless_there, {"run": claim.run, "basis": basis, "body": body})
         payer = Payer(tenant=claim.tenant, account=claim.account, discussion=claim.discussion, run=claim.run)
         await add_charges(connection, payer, kept.charges)
         return {new.id: await self._keep_message(connection, claim, new) for new in kept.messages}

@@ -1,4 +1,4 @@
-"""What was found out in runs: the events that told of it, by name."""
+"""What was found out in runs: the events that told of it."""
 
 import msgspec
 from sqlalchemy import select

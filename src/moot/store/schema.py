@@ -293,11 +293,11 @@ lane = Table(  # one participant's way through a debate
     Column("late", Boolean, nullable=False),
 )
 
-finding = Table(  # what was found out in a run: the event that told of it, by a name that is used once
+finding = Table(  # what was found out in a run: the event that told of it, by what it rests on
     "finding",
     metadata,
     Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
-    Column("name", Text, primary_key=True),
+    Column("basis", Text, primary_key=True),
     Column("body", Text, nullable=False),
 )
 
@@ -323,7 +323,7 @@ file = Table(
     Index(None, "tenant", "sha256"),
 )
 
-charge = Table(  # every call of a model; it outlives the discussion, because it was paid
+charge = Table(  # what calls of models cost, a turn's attempts as one; it outlives the discussion, because it was paid
     "charge",
     metadata,
     _id(),

@@ -44,10 +44,10 @@ def make_debates() -> None:
     op.create_table(
         "finding",
         sa.Column("run", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("basis", sa.Text(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(["run"], ["run.id"], name="fk_finding_run", ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("run", "name", name="pk_finding"),
+        sa.PrimaryKeyConstraint("run", "basis", name="pk_finding"),
     )
 
 
