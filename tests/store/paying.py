@@ -13,4 +13,4 @@ async def charged(database: Database, payer: Payer, charge: Charge, at: float) -
     """Let somebody have paid at some time."""
     with patch.object(charges, "time", SimpleNamespace(time=lambda: at)):
         async with database.write() as connection:
-            await add_charges(connection, payer, [charge])
+            await add_charges(database, connection, payer, [charge])

@@ -14,8 +14,8 @@ async def test_every_call_has_a_row_with_whom_and_what_it_was_for(database: Data
     payer = Payer(tenant=ANNA, account=ANNA)
     paid = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost=0.5)
     async with database.write() as connection:
-        await add_charges(connection, payer, [paid])
-        await add_charges(connection, payer, [])
+        await add_charges(database, connection, payer, [paid])
+        await add_charges(database, connection, payer, [])
     async with database.read() as connection:
         rows = (await connection.execute(select(charge))).mappings().all()
     assert [(row["account"], row["purpose"], row["usage"], row["cost"]) for row in rows] == [

@@ -1,5 +1,8 @@
 """Who may call a model now: so many calls a minute, of all accounts together and over all workers."""
 
+import asyncio
+from functools import partial
+
 from moot.engine.patience import patiently
 from moot.store.database import Database
 from moot.store.rates import Rates, Recent
@@ -13,12 +16,33 @@ class Admission:
         self._rates = rates
         self._recent = Recent()
         self._a_minute = a_minute
+        self._asking = 0
+        self._granted = 0
+        self._turn = asyncio.Lock()
 
     async def wait(self) -> float | None:
         """Count a call; return None if it may be made, or else after how many seconds to ask again.
 
-        A file has one worker: it counts in memory, and no call waits for the disk.
+        A file has one worker: it counts in memory, and no call waits for the disk. On Postgres those who ask at the
+        same time are counted together.
         """
         if self._alone:
             return self._recent.take(NAME, self._a_minute)
-        return await patiently(lambda: self._rates.take(NAME, self._a_minute))
+        self._asking += 1
+        try:
+            async with self._turn:
+                if not self._granted and (seconds := await self._ask_for_all()) is not None:
+                    return seconds
+                self._granted -= 1
+                return None
+        finally:
+            self._asking -= 1
+
+    async def _ask_for_all(self) -> float | None:
+        """Count all who wait here or, where that is too much, one."""
+        for count in sorted({1, self._asking}, reverse=True):
+            seconds = await patiently(partial(self._rates.take, NAME, self._a_minute, count=count))
+            if seconds is None:
+                self._granted = count
+                return None
+        return seconds

@@ -132,8 +132,11 @@ class Executor:
         try:
             told = await patiently(lambda: self._told(claim)) if claim.seq else ()
             await journal.append([_beginning(claim, told)])
-            record = await patiently(lambda: self._record(claim, journal, told))
-            execution.wish(await patiently(lambda: self._runs.wishes(run)))
+            record, wishes = await asyncio.gather(
+                patiently(lambda: self._record(claim, journal, told)),
+                patiently(lambda: self._runs.wishes(run)),
+            )
+            execution.wish(wishes)
             status = await self._played(claim, record, execution)
         except Exception:
             # A mistake of ours ends this run with words, not the worker and not in silence.
@@ -164,8 +167,8 @@ class Executor:
 
     async def _record(self, claim: Claim, journal: RunJournal, told: Sequence[Event]) -> Record:
         said = await self._discussions.messages(claim.discussion, place=claim.place)
-        spent = await self._bills.of_run(claim.run)
-        return Record(journal, claim, said, told, lambda: self._told(claim), spent.cost)
+        spent = (await self._bills.of_run(claim.run)).cost if told else 0.0
+        return Record(journal, claim, said, told, lambda: self._told(claim), spent)
 
     async def _told(self, claim: Claim) -> list[Event]:
         """Read all that was told of a run until now."""

@@ -44,13 +44,14 @@ class Notes:
         *,
         lanes: Sequence[Lane] = (),  # noqa: ARG002 - nobody asks for them here
         charges: Sequence[Charge] = (),
-    ) -> None:
+    ) -> int:
         self.spent += sum(charge.cost or 0.0 for charge in charges)
         if message is not None:
             self.said.append(replace(message, number=len(self.said) + 1))
         if isinstance(event, FINDINGS):
             self.found.append(event)
         await self._log.append([event])
+        return len(self.said)
 
     def forget(self, participant: str) -> None:
         """Nobody tries again here: a run is over when it has ended."""

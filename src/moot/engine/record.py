@@ -68,19 +68,19 @@ class Record:
         *,
         lanes: Sequence[Lane] = (),
         charges: Sequence[Charge] = (),
-    ) -> None:
+    ) -> int:
         self.spent += sum(charge.cost or 0.0 for charge in charges)
         if isinstance(event, TurnEnded) and message is not None:
             if (left := self._left.pop(event.seat, None)) is not None:  # it ended before it began anew
                 event, message = self._as_it_was_seen(event, message, left)
                 charges = [charge_of(event)]
-            await self._keep(event, message, lanes, charges)
-            return
+            return await self._keep(event, message, lanes, charges)
         number = await self._journal.keep(event, message, lanes, charges)
         if message is not None:
             self.said.append(replace(message, number=number))
         if isinstance(event, FINDINGS):
             self.found.append(event)
+        return number
 
     def _as_it_was_seen(self, ended: TurnEnded, message: Message, left: Remains) -> tuple[TurnEnded, Message]:
         """End a turn that a crash cut off, and that did not begin anew, with the words that readers have seen."""
@@ -109,12 +109,13 @@ class Record:
 
     async def _keep(
         self, ended: TurnEnded, message: Message, lanes: Sequence[Lane], charges: Sequence[Charge]
-    ) -> None:
+    ) -> int:
         number = await self._journal.keep(ended, message, lanes, charges)
         self._begun.discard(ended.seat)
         self.said.append(replace(message, number=number))
         metrics.count_turn(ended)
         traces.turn(self._claim.run, ended)
+        return number
 
     def _is_new(self, event: Event) -> bool:
         """Tell whether an event is to be told, and not of a stage that was announced before a crash."""

@@ -161,7 +161,7 @@ class LiveTable:
 
     async def conclude(self, finding: Finding) -> None:
         if finding.basis not in {one.basis for one in self._transcript.found}:
-            await self._transcript.keep(finding)
+            await self._transcript.append([finding])
 
     async def settle(self, lanes: Sequence[Participant], kind: NoticeKind, words: str) -> None:
         complete = [Lane(participant=who.id, status="complete") for who in lanes]

@@ -72,8 +72,11 @@ class Transcript(Protocol):
         *,
         lanes: Sequence[Lane] = (),
         charges: Sequence[Charge] = (),
-    ) -> None:
-        """Keep an event, what comes of it and what it cost, all or nothing; it is safe when this returns."""
+    ) -> int:
+        """Keep an event, what comes of it and what it cost, all or nothing; it is safe when this returns.
+
+        What is returned is the number of the message, if there is one.
+        """
         ...
 
     def forget(self, participant: str) -> None:
@@ -126,9 +129,10 @@ class Turns:
             chain = await self._chain_of(who)
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
             return await self._keep(_refused(seat, who, error), manner, self._newest())
-        if manner.brief is not None and (same := await self._briefed(seat, manner, manner.brief, chain)):
+        brief = await self._brief(seat, manner, manner.brief, chain) if manner.brief else None
+        if brief is not None and (same := self._answer_to(brief, seat)) is not None:
             return same.status
-        return await self._spoken(seat, who, manner, chain)
+        return await self._spoken(seat, who, manner, chain, brief)
 
     def forget(self, participant: str, plan: Plan) -> None:
         """Let somebody begin anew, perhaps with another model."""
@@ -182,26 +186,19 @@ class Turns:
             await self._transcript.append([Notice(kind="cap", message=words)])
             self._stop.request("over_cap")
 
-    async def _briefed(
+    async def _brief(
         self, seat: Seat, manner: Manner, brief: Brief, chain: Sequence[Resolved]
     ) -> Message | None:
-        """Tell somebody what is to be known first; return the answer that was given to the very same before."""
-        said, run = self._transcript.said, self._scene.run
-        told = [m for m in said if m.run == run and m.hidden and m.audience == (seat.participant,)]
-        if any((m.stage, m.round) == (seat.stage, seat.round) for m in told):
+        """Write what somebody is to know first; None if it was told before a crash."""
+        if any((m.stage, m.round) == (seat.stage, seat.round) for m in self._told(seat)):
             return None
-        content = brief(said, run, seat.participant, await asyncio.to_thread(room, chain))
-        for earlier in told:
-            if (earlier.stage, earlier.content) == (seat.stage, content):
-                answer = self._kept(Seat(seat.participant, seat.stage, earlier.round))
-                if answer is not None and answer.status in ANSWERED:
-                    return answer
-        message = Message(
+        place = await asyncio.to_thread(room, chain)
+        return Message(
             id=new_id("msg"),
             discussion=self._scene.discussion,
-            run=run,
+            run=self._scene.run,
             role="user",
-            content=content,
+            content=brief(self._transcript.said, self._scene.run, seat.participant, place),
             stage=seat.stage,
             round=seat.round,
             audience=(seat.participant,),
@@ -209,21 +206,50 @@ class Turns:
             hidden=True,
             created_at=time.time(),
         )
-        event = Prompted(participant=seat.participant, stage=seat.stage, round=seat.round, message=message.id)
-        await self._transcript.keep(event, message)
+
+    def _told(self, seat: Seat) -> list[Message]:
+        run = self._scene.run
+        return [
+            m
+            for m in self._transcript.said
+            if m.run == run and m.hidden and m.audience == (seat.participant,)
+        ]
+
+    def _answer_to(self, brief: Message, seat: Seat) -> Message | None:
+        """Find the answer that was given to the very same before."""
+        for earlier in self._told(seat):
+            if (earlier.stage, earlier.content) == (brief.stage, brief.content):
+                answer = self._kept(Seat(seat.participant, seat.stage, earlier.round))
+                if answer is not None and answer.status in ANSWERED:
+                    return answer
         return None
 
     async def _spoken(
-        self, seat: Seat, who: Participant, manner: Manner, chain: Sequence[Resolved]
+        self, seat: Seat, who: Participant, manner: Manner, chain: Sequence[Resolved], brief: Message | None
     ) -> TurnStatus:
+        said = [*self._transcript.said, *([brief] if brief else [])]
         upto = self._newest()
-        seen = manner.view(self._transcript.said, seat.participant, self._scene.run)
-        request = prompt(self.plan, who, seen, manner.instruction, self._scene.attached)
+        request = prompt(
+            self.plan,
+            who,
+            manner.view(said, seat.participant, self._scene.run),
+            manner.instruction,
+            self._scene.attached,
+        )
         stop = self.stops[who.id]
-        ended = await self._speaker.speak(seat, chain, request, stop, self._transcript.append)
+        async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written
+            kept = beside.create_task(self._keep_brief(brief)) if brief else None
+            await asyncio.sleep(0)  # but it is told before the turn begins
+            ended = await self._speaker.speak(seat, chain, request, stop, self._transcript.append)
         if stop.reason == "late" and ended.status == "failed" and ended.fault is None:
             ended = replace(ended, fault=fault("timeout", LATE))
-        return await self._keep(ended, manner, upto)
+        return await self._keep(ended, manner, kept.result() if kept else upto)
+
+    async def _keep_brief(self, brief: Message) -> int:
+        """Keep what somebody was told, and return its number."""
+        (who,) = brief.audience or ("",)
+        event = Prompted(participant=who, stage=brief.stage or "", round=brief.round or 0, message=brief.id)
+        return await self._transcript.keep(event, brief)
 
     def _newest(self) -> int:
         return max((message.number for message in self._transcript.said), default=0)

@@ -113,13 +113,15 @@ class Events:
             unless_there = self._database.insert(finding).on_conflict_do_nothing()
             await connection.execute(unless_there, {"run": claim.run, "basis": basis, "body": body})
         payer = Payer(tenant=claim.tenant, account=claim.account, discussion=claim.discussion, run=claim.run)
-        await add_charges(connection, payer, kept.charges)
+        await add_charges(self._database, connection, payer, kept.charges)
         return {new.id: await self._keep_message(connection, claim, new) for new in kept.messages}
 
     async def _keep_message(self, connection: AsyncConnection, claim: Claim, new: Message) -> int:
         """Insert a finished turn unless it is there, and return its number."""
-        unless_there = self._database.insert(message).on_conflict_do_nothing()
-        await connection.execute(unless_there, message_values(claim.tenant, new, claim.place))
+        unless_there = self._database.insert(message).on_conflict_do_nothing().returning(message.c.number)
+        added = await connection.execute(unless_there, message_values(claim.tenant, new, claim.place))
+        if (number := added.scalar()) is not None:
+            return int(number)
         if new.participant is None:
             return int((await connection.execute(NUMBERED, {"of_id": new.id})).scalar_one())
         name = {f"of_{column.name}": getattr(new, column.name) for column in TURN}

@@ -1,5 +1,6 @@
 """Tenants' own provider keys, sealed: each can only be opened for the tenant, provider and origin it was stored for."""
 
+import asyncio
 import time
 from collections.abc import Mapping
 
@@ -16,6 +17,7 @@ class ProviderKeys:
     def __init__(self, database: Database, sealer: Sealer) -> None:
         self._database = database
         self._sealer = sealer
+        self._reading: dict[tuple[str, str, str], asyncio.Task[str | None]] = {}
 
     async def put(self, tenant: str, provider: str, origin: str, secret: str) -> None:
         """Store a key in place of the one that was there."""
@@ -46,7 +48,17 @@ class ProviderKeys:
         return {row.provider: StoredKey(origin=row.origin, created_at=row.created_at) for row in rows}
 
     async def secret(self, tenant: str, provider: str, origin: str) -> str | None:
-        """Open a tenant's key for where it is to be sent; None if there is none, or it was stored for elsewhere."""
+        """Open a tenant's key for where it is to be sent; None if there is none, or it was stored for elsewhere.
+
+        Those who ask at the same time, as a whole table does, share one look at the database.
+        """
+        key = (tenant, provider, origin)
+        if (reading := self._reading.get(key)) is None:
+            reading = self._reading[key] = asyncio.get_running_loop().create_task(self._read(*key))
+            reading.add_done_callback(lambda _: self._reading.pop(key))
+        return await asyncio.shield(reading)
+
+    async def _read(self, tenant: str, provider: str, origin: str) -> str | None:
         query = select(provider_key.c.sealed).where(
             provider_key.c.tenant == tenant,
             provider_key.c.provider == provider,

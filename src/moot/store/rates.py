@@ -38,14 +38,14 @@ class Rates:
         self._forget = _statement(FORGET, now)
         self._taken = 0
 
-    async def take(self, name: str, a_minute: int, burst: int | None = None) -> float | None:
-        """Count one; return None if it may happen, or else after how many seconds at most the next one may.
+    async def take(self, name: str, a_minute: int, burst: int | None = None, count: int = 1) -> float | None:
+        """Count one, or several; return None if they may happen, or else after how many seconds at most the next one may.
 
         Without a burst, all of a minute may come at once.
         """
         interval = MINUTE / a_minute
         depth = interval * (burst or a_minute)
-        values = {"name": name, "interval": interval, "depth": depth, "close": CLOSE}
+        values = {"name": name, "interval": interval * count, "depth": depth, "close": CLOSE}
         async with self._database.write() as connection:
             taken = (await connection.execute(self._take, values)).first()
         await self._sweep()
