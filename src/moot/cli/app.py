@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from moot import __version__
+from moot.model.modes import ModeName
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -62,7 +63,7 @@ def ask(
         typer.Option(help="Ask for reasoning where a model offers it."),
     ] = None,
     mode: Annotated[
-        Literal["single", "parallel", "consensus", "debate"] | None,
+        ModeName | None,
         typer.Option(
             help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), or alone, then having read the others, and one sums up (debate)."
         ),

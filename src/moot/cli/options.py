@@ -9,11 +9,10 @@ from msgspec.structs import replace
 
 from moot.model.debates import Debate
 from moot.model.errors import UsageError
+from moot.model.modes import ALONE_TOO, TOGETHER, ModeName
 from moot.model.participants import Participant, participant_id
 from moot.model.plans import Plan
 from moot.model.requests import Effort
-
-TOGETHER = ("consensus", "debate")  # modes in which they are told of each other
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -24,7 +23,7 @@ class Options(Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     max_tokens: int | None = None
     thinking: Effort | None = None
-    mode: str | None = None
+    mode: ModeName | None = None
     rounds: int | None = None
     lead: str | None = None
     gate: bool = False
@@ -43,7 +42,7 @@ def check(options: Options) -> None:
         raise UsageError(
             f"--mode single asks one model, and {named} are named: leave --mode out, or name one model."
         )
-    if options.mode in TOGETHER and named < 2:
+    if options.mode is not None and options.mode not in ALONE_TOO and named < 2:
         raise UsageError(
             f"A {options.mode} needs at least two models: name each of them with -m provider/model."
         )

@@ -14,7 +14,9 @@ from moot.engine.planning import Planning
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
+from moot.model.advisors import Advisors
 from moot.model.debates import Debate
+from moot.model.directed import Directed
 from moot.model.discussions import Discussion, Message, Run
 from moot.model.errors import Leaving
 from moot.model.ids import new_id
@@ -52,6 +54,8 @@ class Opening(Struct, frozen=True, kw_only=True):
     language: str | None = None
     model: str | None = None
     debate: Debate | None = None
+    advisors: Advisors | None = None
+    directed: Directed | None = None
     clerk: str | None = None
     files: tuple[str, ...] = ()
     cap: float | None = None
@@ -210,6 +214,8 @@ def _discussion(opening: Opening, language: str, clerk: str | None) -> Discussio
         language=language,
         model=opening.model,
         debate=opening.debate,
+        advisors=opening.advisors,
+        directed=opening.directed,
         clerk=clerk,
         summary=None,
         usefulness=None,

@@ -4,7 +4,9 @@ from msgspec.structs import replace
 
 from moot.context.library import part
 from moot.context.project import describe
+from moot.model.advisors import Advisors
 from moot.model.debates import Debate
+from moot.model.directed import Directed
 from moot.model.discussions import Discussion
 from moot.model.errors import NotFound, UsageError
 from moot.model.participants import Participant
@@ -35,6 +37,8 @@ class Planning:
             rounds=discussion.rounds,
             to=to,
             debate=discussion.debate or Debate(),
+            advisors=discussion.advisors or Advisors(),
+            directed=discussion.directed or Directed(),
             clerk=discussion.clerk,
         )
 

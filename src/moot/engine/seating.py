@@ -6,8 +6,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from moot.model.directed import LessonRole
 from moot.model.errors import MissingKey, Unavailable, UsageError, wanted_by
 from moot.model.participants import Participant, default_names, participant_id
+from moot.model.personas import Colour
 from moot.model.requests import Effort
 from moot.model.texts import ModelName, Name
 from moot.providers.registry import Registry
@@ -27,6 +29,11 @@ class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     thinking: Effort | None = None
+    role: LessonRole | None = None
+    priority: Annotated[int, Meta(ge=-100, le=100)] = 0
+    active: bool = True
+    colour: Colour | None = None
+    avatar: Annotated[str, Meta(max_length=200)] | None = None
 
 
 class Seating:
@@ -78,4 +85,9 @@ def _seated(want: Wanted, name: str) -> Participant:
         temperature=want.temperature,
         max_tokens=want.max_tokens,
         thinking=want.thinking,
+        role=want.role,
+        priority=want.priority,
+        active=want.active,
+        colour=want.colour,
+        avatar=want.avatar,
     )

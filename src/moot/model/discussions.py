@@ -7,8 +7,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from moot.model.advisors import Advisors
 from moot.model.chunks import Usage
 from moot.model.debates import Debate
+from moot.model.directed import Directed
 from moot.model.events import RunStatus, TurnStatus
 from moot.model.faults import Fault
 from moot.model.participants import Participant
@@ -21,7 +23,7 @@ LIVE: tuple[RunState, ...] = ("waiting", "running")
 
 
 class Discussion(Struct, frozen=True, kw_only=True):
-    """`rounds` are those of a consensus, `debate` are the rules of a debate.
+    """`rounds` are those of a consensus; `debate`, `advisors` and `directed` are the rules of these modes.
 
     `model` is asked instead of every participant's own, if it is set; `clerk` is a cheap one for titles and minutes.
     """
@@ -38,6 +40,8 @@ class Discussion(Struct, frozen=True, kw_only=True):
     model: str | None
     clerk: str | None = None
     debate: Debate | None = None
+    advisors: Advisors | None = None
+    directed: Directed | None = None
     summary: str | None
     usefulness: float | None
     exported_at: float | None
@@ -50,7 +54,8 @@ class Message(Struct, frozen=True, kw_only=True):
 
     `view`, `upto` and `instruction` tell how the prompt of an answer was made: the view, the newest message it
     could show, and what was asked for at the end. `hidden` messages are shown to models, not to people. `thread` is
-    the participant whose own thread it is in, `files` are the ids of what is attached.
+    the participant whose own thread it is in, `files` are the ids of what is attached. `script` is the array of speech
+    and actions, as JSON, that an answer in a directed discussion consists of.
     """
 
     id: str
@@ -80,6 +85,7 @@ class Message(Struct, frozen=True, kw_only=True):
     view: str | None = None
     upto: int | None = None
     instruction: str | None = None
+    script: str | None = None
     created_at: float = 0.0
 
 

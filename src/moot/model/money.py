@@ -19,6 +19,11 @@ Purpose = Literal[
     "title",
     "export",
     "consolidation",
+    "director",
+    "assertion",
+    "improvement",
+    "perspective",
+    "recap",
 ]
 
 LEAST = 0.000001  # dollars; what is less is not worth writing out

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from moot.model.directed import LessonRole
 from moot.model.requests import Effort
 
 NAMES = [
@@ -36,7 +37,11 @@ NAMES = [
 
 
 class Participant(Struct, frozen=True, omit_defaults=True):
-    """Somebody at the table: a model, perhaps in the part of a persona, and how it is to be asked."""
+    """Somebody at the table: a model, perhaps in the part of a persona, and how it is to be asked.
+
+    `role` is what it is in a lesson, and `priority` who comes first there where nothing else decides. Whoever is not
+    `active` keeps its seat among advisors, and is not asked. `colour` and `avatar` are how a page shows it.
+    """
 
     id: str
     name: str
@@ -45,6 +50,11 @@ class Participant(Struct, frozen=True, omit_defaults=True):
     temperature: float | None = None
     max_tokens: int | None = None
     thinking: Effort | None = None
+    role: LessonRole | None = None
+    priority: int = 0
+    active: bool = True
+    colour: str | None = None
+    avatar: str | None = None
 
 
 def default_names() -> Iterator[str]:

@@ -3,7 +3,9 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from moot.model.advisors import Advisors
 from moot.model.debates import Debate
+from moot.model.directed import Directed
 from moot.model.participants import Participant
 
 
@@ -13,8 +15,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `rounds` are those of a consensus; `turns` those of a table that goes on by itself, `first` the place of who
     begins then. `to` names those who are spoken to; None is everybody. A participant that is not spoken to neither speaks in
     this run nor ever sees it. Those who are not `introduced` are told nothing of each other. `debate` are the rules
-    of a debate, `clerk` is the model that keeps its minutes; None is the lead's own. `cap` is what the run may cost
-    in US dollars.
+    of a debate, `advisors` and `directed` those of the modes of that name; `clerk` is the model that keeps minutes
+    and makes small decisions, None is the lead's own. `cap` is what the run may cost in US dollars.
     """
 
     mode: str
@@ -28,6 +30,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     to: tuple[str, ...] | None = None
     introduced: bool = True
     debate: Debate = Debate()
+    advisors: Advisors = Advisors()
+    directed: Directed = Directed()
     clerk: str | None = None
     cap: float | None = None
 

@@ -1,15 +1,18 @@
 """What the discussion routes take in: shapes and limits, checked once."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from moot.engine.seating import Wanted
+from moot.model.advisors import BUDGET, EARLY, Advisors
 from moot.model.debates import Debate
+from moot.model.directed import MOST_TURNS, TURNS, Directed
 from moot.model.discussions import DiscussionStatus
 from moot.model.errors import UsageError
+from moot.model.modes import ModeName
 from moot.model.money import MOST_DOLLARS
 from moot.model.participants import Participant, participant_id
 from moot.model.texts import ModelName
@@ -22,7 +25,6 @@ Id = Annotated[str, Meta(min_length=1, max_length=60)]
 Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
 Cap = Annotated[float, Meta(gt=0, le=MOST_DOLLARS)]
 FileIds = Annotated[tuple[Id, ...], Meta(max_length=10)]
-Mode = Literal["single", "parallel", "consensus", "debate"]
 
 
 class DebateRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,6 +50,34 @@ class DebateRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         return Debate(**{**asdict(self), "lead": lead})
 
 
+class AdvisorRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    early: Annotated[int, Meta(ge=0, le=100)] = EARLY
+    budget: Annotated[int, Meta(ge=1000, le=2_000_000)] = BUDGET
+    cross_talk: bool = False
+    synthesis: bool = False
+
+    def checked(self) -> Advisors:
+        return Advisors(**asdict(self))
+
+
+class LessonRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`trigger` is the name or id of who speaks first; None lets the director choose."""
+
+    turns: Annotated[int, Meta(ge=1, le=MOST_TURNS)] = TURNS
+    trigger: Id | None = None
+    topic: Annotated[str, Meta(max_length=2000)] = ""
+
+    def checked(self, participants: Sequence[Participant]) -> Directed:
+        """Turn what was asked for into rules that these participants can keep."""
+        known = [who.id for who in participants]
+        trigger = participant_id(self.trigger) if self.trigger is not None else None
+        if trigger is not None and trigger not in known:
+            raise UsageError(
+                f"directed.trigger: nobody is called {self.trigger!r}: name one of {', '.join(known)}."
+            )
+        return Directed(turns=self.turns, trigger=trigger, topic=self.topic)
+
+
 class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`participants` are models, or models with a persona, a name and settings.
 
@@ -59,13 +89,15 @@ class DiscussionDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     message: Words
     participants: Table
     title: Title | None = None
-    mode: Mode | None = None
+    mode: ModeName | None = None
     rounds: Rounds = 2
     persona: Id | None = None
     project: Id | None = None
     language: Language | None = None
     model: ModelName | None = None
     debate: DebateRules | None = None
+    advisors: AdvisorRules | None = None
+    directed: LessonRules | None = None
     clerk: ModelName | None = None
     files: FileIds = ()
     cap: Cap | None = None
@@ -76,7 +108,7 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     title: Title | UnsetType = UNSET
     status: DiscussionStatus | UnsetType = UNSET
-    mode: Mode | UnsetType = UNSET
+    mode: ModeName | UnsetType = UNSET
     participants: Table | UnsetType = UNSET
     rounds: Rounds | UnsetType = UNSET
     persona: Id | UnsetType | None = UNSET
@@ -84,6 +116,8 @@ class DiscussionChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     language: Language | UnsetType = UNSET
     model: ModelName | UnsetType | None = UNSET
     debate: DebateRules | UnsetType | None = UNSET
+    advisors: AdvisorRules | UnsetType | None = UNSET
+    directed: LessonRules | UnsetType | None = UNSET
     clerk: ModelName | UnsetType | None = UNSET
 
 

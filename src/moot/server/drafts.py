@@ -12,6 +12,7 @@ from moot.engine.seating import Seating, Wanted
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion
 from moot.model.errors import UsageError, wanted_by
+from moot.model.modes import ALONE_TOO
 from moot.server.bodies import DiscussionChange, DiscussionDraft, said
 from moot.store.personas import Personas
 from moot.store.projects import Projects
@@ -40,6 +41,8 @@ class Drafts:
             language=data.language,
             model=data.model,
             debate=data.debate.checked(participants) if data.debate else None,
+            advisors=data.advisors.checked() if data.advisors else None,
+            directed=data.directed.checked(participants) if data.directed else None,
             clerk=data.clerk,
             files=data.files,
             cap=data.cap,
@@ -58,6 +61,10 @@ class Drafts:
             _check_mode(changes.get("mode", now.mode), participants)
         if data.debate:
             changes["debate"] = data.debate.checked(participants)
+        if data.advisors:
+            changes["advisors"] = data.advisors.checked()
+        if data.directed:
+            changes["directed"] = data.directed.checked(participants)
         return changes
 
     async def _check(self, caller: Caller, data: DiscussionDraft | DiscussionChange) -> None:
@@ -78,5 +85,5 @@ class Drafts:
 
 
 def _check_mode(mode: str, participants: Sized) -> None:
-    if mode in {"consensus", "debate"} and len(participants) < 2:
+    if mode not in ALONE_TOO and len(participants) < 2:
         raise UsageError(f"mode: {mode} takes at least two participants: add one, or choose single.")

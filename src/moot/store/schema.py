@@ -20,8 +20,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from moot.model.advisors import Advisors
 from moot.model.chunks import Usage
 from moot.model.debates import Debate
+from moot.model.directed import Directed
 from moot.model.faults import Fault
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -201,6 +203,8 @@ discussion = Table(
     Column("model", Text, nullable=True),
     Column("clerk", Text, nullable=True),
     Column("debate", Json(Debate), nullable=True),
+    Column("advisors", Json(Advisors), nullable=True),
+    Column("directed", Json(Directed), nullable=True),
     Column("summary", Text, nullable=True),
     Column("usefulness", Float(53), nullable=True),
     _time("exported_at", null=True),
@@ -278,6 +282,7 @@ message = Table(
     Column("view", Text, nullable=True),
     Column("upto", Number, nullable=True),
     Column("instruction", Text, nullable=True),
+    Column("script", Text, nullable=True),  # speech and actions as an array
     _time(),
     UniqueConstraint("run", "stage", "round", "participant"),
     Index(None, "discussion", "place", "number"),
@@ -321,6 +326,42 @@ file = Table(
     Column("sha256", Text, nullable=False),
     _time(),
     Index(None, "tenant", "sha256"),
+)
+
+token_rate = Table(  # what providers counted, to correct guesses by
+    "token_rate",
+    metadata,
+    Column("model", Text, primary_key=True),
+    Column("characters", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+)
+
+recap = Table(  # what a discussion came to, for others that refer to it
+    "recap",
+    metadata,
+    _id(),
+    _tenant(),
+    _of("discussion"),
+    Column("points", Json(Strings), nullable=False),
+    Column("messages", Integer, nullable=False),  # how many it covers
+    Column("model", Text, nullable=False),
+    _time(),
+    Index(None, "discussion", "created_at"),
+)
+
+trial = Table(  # what somebody asserts of an answer, how it was judged, and what it was improved to
+    "trial",
+    metadata,
+    _id(),
+    _tenant(),
+    _of("message"),
+    Column("judge", Text, nullable=False),
+    Column("assertions", Json(Strings), nullable=False),
+    Column("verdicts", Text, nullable=False),
+    Column("rounds", Text, nullable=True),
+    _time(),
+    _time("accepted_at", null=True),
+    Index(None, "message"),
 )
 
 charge = Table(  # what calls of models cost, a turn's attempts as one; it outlives the discussion, because it was paid
