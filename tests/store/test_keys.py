@@ -89,3 +89,12 @@ async def test_neither_does_any_of_its_files(tmp_path: Path) -> None:
         stored = raw(tmp_path)
     assert OPENAI.encode() in stored
     assert CANARY.encode() not in stored
+
+
+async def test_a_table_that_asks_at_once_looks_once_and_later_looks_see_what_is_new(
+    database: Database,
+) -> None:
+    keys = await kept(database)
+    assert await asyncio.gather(*(keys.secret(ANNA, "openai", OPENAI) for _ in range(12))) == [CANARY] * 12
+    await keys.put(ANNA, "openai", OPENAI, "sk-newer")
+    assert await keys.secret(ANNA, "openai", OPENAI) == "sk-newer"

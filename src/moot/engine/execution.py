@@ -122,10 +122,11 @@ class Executor:
 
     async def execute(self, run: str, revision: int, execution: Execution) -> Finished | None:
         """Bring a revision of a run to its end; None if it was over already."""
-        await self._after_earlier_ones(run, execution.stop)
         claim = await self._claim(run, revision)
         if claim is None:
             return None
+        if claim.waits:
+            await self._after_earlier_ones(run, execution.stop)
         journal = self._journal.open(claim)
         record = Record(journal, claim, (), (), lambda: self._told(claim))
         told: Sequence[Event] = ()

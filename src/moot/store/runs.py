@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Select, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import LIVE, Run
@@ -39,7 +39,8 @@ class Wishes(Struct, frozen=True):
 class Claim(Struct, frozen=True, kw_only=True):
     """A run as its new owner finds it. Whoever holds an older epoch writes no more.
 
-    `revision` is the one that is executed; what was to be tried again since then is due after it.
+    `revision` is the one that is executed; what was to be tried again since then is due after it. It `waits` while
+    something that was started before it in its discussion is still going on.
     """
 
     run: str
@@ -51,6 +52,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     place: int
     revision: int = 0
     account: str | None = None
+    waits: bool = False
 
 
 class Runs:
@@ -76,20 +78,21 @@ class Runs:
         if revision is not None:
             mine.append(run.c.begun == revision)
         owned = (run.c.tenant, run.c.discussion, run.c.plan, run.c.epoch, run.c.place, run.c.account)
+        last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
         claimed = (
             update(run)
             .where(*mine)
             .values(epoch=run.c.epoch + 1, worker=worker, status="running")
             .returning(*owned, run.c.begun.label("revision"))
         )
-        last = select(func.coalesce(func.max(run_event.c.seq), 0)).where(run_event.c.run == id)
+        stands = select(last.scalar_subquery(), _earlier_live(id).exists())
         async with self._database.write() as connection:
             await hold_worker(connection, worker)
             row = (await connection.execute(claimed)).mappings().first()
             if row is None:
                 return None
-            seq = int((await connection.execute(last)).scalar_one())
-        return Claim(run=id, seq=seq, **row)
+            seq, waits = (await connection.execute(stands)).one()
+        return Claim(run=id, seq=seq, waits=waits, **row)
 
     async def is_waiting(self, id: str, worker: str) -> int | None:
         """Return the revision in which a run of a worker is to go on, if it is to."""
@@ -130,18 +133,21 @@ class Runs:
 
     async def has_earlier_live(self, id: str) -> bool:
         """Tell whether something that was started before this run in its discussion is still going on."""
-        earlier = run.alias("earlier")
-        before = (earlier.c.discussion == run.c.discussion) & (earlier.c.place < run.c.place)
-        query = select(earlier.c.id).join_from(run, earlier, before)
-        query = query.where(run.c.id == id, earlier.c.status.in_(LIVE)).limit(1)
         async with self._database.read() as connection:
-            return (await connection.execute(query)).first() is not None
+            return (await connection.execute(_earlier_live(id).limit(1))).first() is not None
 
     async def left_by(self, worker: str) -> Sequence[tuple[str, int]]:
         """List the runs that a worker had when it was last seen, and the revisions they are in."""
         query = select(run.c.id, run.c.begun).where(run.c.worker == worker, run.c.status.in_(LIVE))
         async with self._database.read() as connection:
             return [(row.id, row.begun) for row in await connection.execute(query.order_by(run.c.id))]
+
+
+def _earlier_live(id: str) -> Select[tuple[str]]:
+    this, earlier = run.alias("this"), run.alias("earlier")
+    before = (earlier.c.discussion == this.c.discussion) & (earlier.c.place < this.c.place)
+    query = select(earlier.c.id).join_from(this, earlier, before)
+    return query.where(this.c.id == id, earlier.c.status.in_(LIVE))
 
 
 async def add_run(connection: AsyncConnection, payer: Payer, new: Run, plan: Plan, worker: str) -> None:
