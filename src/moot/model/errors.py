@@ -10,6 +10,7 @@ MootError
 │   ├── Conflict     it is at odds with what is already there
 │   ├── Refused      nobody may do this, or not with these credentials
 │   ├── OverBudget   it would cost more than is left of the week's budget
+│   ├── ActionRefused  what an agent wants to do is unknown, malformed, or not for its role
 │   └── Busy         not now; `retry_after` says when
 ├── StoreUnavailable the database cannot be reached, is locked, or is full
 ├── Leaving          this server is about to end; another one, or the next, will serve
@@ -72,6 +73,10 @@ class Refused(UsageError):
 
 
 class OverBudget(UsageError):
+    pass
+
+
+class ActionRefused(UsageError):
     pass
 
 
