@@ -65,7 +65,7 @@ def ask(
     mode: Annotated[
         ModeName | None,
         typer.Option(
-            help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), or alone, then having read the others, and one sums up (debate)."
+            help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), alone, then having read the others, and one sums up (debate), or one at a time, as a director decides, with a whiteboard (directed)."
         ),
     ] = None,
     rounds: Annotated[
@@ -86,6 +86,21 @@ def ask(
     deadline: Annotated[
         float | None,
         typer.Option(help="Wait for nobody longer than this in a stage of a debate.", metavar="SECONDS"),
+    ] = None,
+    role: Annotated[
+        list[Literal["teacher", "assistant", "student"]] | None,
+        typer.Option(
+            help="Who is what in a directed discussion, in the order of the -m; else the first teaches, and the others learn.",
+        ),
+    ] = None,
+    turns: Annotated[
+        int | None, typer.Option(min=1, max=20, help="Turns of a directed discussion; 10 unless you say.")
+    ] = None,
+    board: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"
+        ),
     ] = None,
     cap: Annotated[
         float | None, typer.Option(help="Begin nothing more once it has cost this much.", metavar="DOLLARS")
@@ -112,6 +127,9 @@ def ask(
         gate=gate,
         quorum=quorum,
         deadline=deadline,
+        roles=tuple(role or ()),
+        turns=turns,
+        board=board,
         cap=cap,
         json=json,
         usage=usage,

@@ -5,8 +5,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
+from moot.board.png import png
+from moot.board.replay import Board, Entry, replayed
+from moot.board.svg import svg
 from moot.channels.terminal import Json, Plain, Reader, Solo
+from moot.channels.transcript import Transcript
 from moot.channels.usage import paid, usage_lines
 from moot.cli import loop, settings
 from moot.cli.ctrl_c import stopped_by_ctrl_c
@@ -15,6 +20,7 @@ from moot.cli.seating import Lane, seated
 from moot.context.files import LARGEST, read_file
 from moot.context.question import question
 from moot.engine import inline
+from moot.engine.boards import ACTS, drawn
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
@@ -76,6 +82,7 @@ class Following:
     def __init__(self, reader: Reader, stop: Stop) -> None:
         self.turns: list[TurnEnded] = []
         self.minutes: list[Finding | Charge] = []
+        self._acts: list[Event] = []
         self.unwritten: OSError | None = None
         self._reader = reader
         self._stop = stop
@@ -85,12 +92,17 @@ class Following:
     def __call__(self, events: Sequence[Event]) -> None:
         self._heard_at = self._clock()
         self.turns += [event for event in events if isinstance(event, TurnEnded)]
+        self._acts += [event for event in events if isinstance(event, ACTS)]
         self.minutes += [call for event in events if (call := paid(event)) is not None]
         try:
             self._reader(events)
         except OSError as error:  # whoever read our output has left, or the disk is full
             self.unwritten = error
             self._stop.request()
+
+    @property
+    def drawn(self) -> Sequence[Entry]:
+        return drawn(self._acts)
 
     async def say_when_silent(self) -> None:
         """Tell whoever waits, now and then, that nothing came yet."""
@@ -117,10 +129,19 @@ async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker:
             reader.close()
     if following.unwritten is not None:
         return _not_written(following.unwritten)
+    if options.board is not None:
+        _write_board(options.board, replayed(following.drawn))
     if options.usage:
         lines = usage_lines(participants, following.turns, following.minutes)
         sys.stderr.write("".join(f"moot: {line}\n" for line in lines))
     return _exit_code(ended, following.turns, stop)
+
+
+def _write_board(path: Path, board: Board) -> None:
+    try:
+        path.write_bytes(png(board) if path.suffix == ".png" else svg(board).encode())
+    except OSError as error:
+        raise UsageError(f"The whiteboard cannot be written to {path}: {error.strerror}.") from error
 
 
 def _exit_code(ended: RunEnded, turns: Sequence[TurnEnded], stop: Stop) -> int:
@@ -146,6 +167,8 @@ def _not_written(error: OSError) -> int:
 def _reader(options: Options, participants: Sequence[Participant]) -> Reader:
     if options.json:
         return Json(sys.stdout)
+    if options.mode == "directed":
+        return Transcript(sys.stdout, sys.stderr)
     if len(participants) == 1:
         return Solo(sys.stdout, sys.stderr)
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":

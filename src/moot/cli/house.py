@@ -15,6 +15,7 @@ from moot.context.library import shipped
 from moot.engine import traces
 from moot.engine.admission import Admission
 from moot.engine.attaching import Attaching
+from moot.engine.boards import Boards
 from moot.engine.casting import Casting
 from moot.engine.changes import Changes
 from moot.engine.durable import DurableRuns
@@ -28,6 +29,7 @@ from moot.engine.reports import Reports
 from moot.engine.retrying import Retrying
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
+from moot.engine.stateless import Stateless
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
 from moot.engine.workers import Workers
@@ -88,14 +90,16 @@ class House:
         self.journal = Journal(self.events, self.feeds, lambda _: self._taken_over())
         self.projects = Projects(database)
         self.provider_keys = ProviderKeys(database, sealer)
-        casting = Casting(registry, self.provider_keys, settings.fallback)
+        self.casting = casting = Casting(registry, self.provider_keys, settings.fallback)
         rates, counted = settings.rates, Rates(database)
         admission = Admission(database, counted, rates.model_calls_a_minute)
         speaker = Speaker(settings.limits, admit=admission.wait)
+        self.stateless = Stateless(speaker)
         self.durable = DurableRuns(
             database, self.worker, self.journal, speaker, casting.models, self._count_personas
         )
         self.reports = Reports(database)
+        self.boards = Boards(database)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.insights = Insights(database)
         self.files = Files(database)
@@ -148,9 +152,9 @@ class House:
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
-            "accounts attaching changes database discussions drafts embedder events feeds files hall insights knowledge"
+            "accounts attaching boards changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
-            " bills budgets planning treasury"
+            " bills budgets casting planning stateless treasury"
         )
         return {name: getattr(self, name) for name in names.split()}
 

@@ -1,6 +1,6 @@
 """The options of `moot ask`: which of them go together, and the plan that follows from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 
@@ -8,11 +8,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.model.debates import Debate
+from moot.model.directed import TURNS, Directed, LessonRole
 from moot.model.errors import UsageError
 from moot.model.modes import ALONE_TOO, TOGETHER, ModeName
 from moot.model.participants import Participant, participant_id
 from moot.model.plans import Plan
 from moot.model.requests import Effort
+
+ONLY: Mapping[ModeName, Mapping[str, str]] = {  # options, and the fields they are in, that one mode has
+    "consensus": {"--rounds": "rounds"},
+    "debate": {"--lead": "lead", "--gate": "gate", "--quorum": "quorum", "--deadline": "deadline"},
+    "directed": {"--role": "roles", "--turns": "turns", "--board": "board"},
+}
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -29,6 +36,9 @@ class Options(Struct, frozen=True, kw_only=True):
     gate: bool = False
     quorum: int | None = None
     deadline: float | None = None
+    roles: tuple[LessonRole, ...] = ()
+    turns: int | None = None
+    board: Path | None = None
     cap: float | None = None
     json: bool = False
     usage: bool = False
@@ -46,10 +56,13 @@ def check(options: Options) -> None:
         raise UsageError(
             f"A {options.mode} needs at least two models: name each of them with -m provider/model."
         )
-    if options.rounds is not None and options.mode != "consensus":
-        raise UsageError("--rounds are those of a consensus: add --mode consensus, or leave --rounds out.")
-    if options.mode != "debate" and (rule := next(_rules_of_a_debate(options), None)):
-        raise UsageError(f"{rule} is a rule of debates: add --mode debate, or leave {rule} out.")
+    if (misplaced := next(_misplaced(options), None)) is not None:
+        option, mode = misplaced
+        raise UsageError(f"{option} is for --mode {mode}: add that, or leave {option} out.")
+    if len(options.roles) > named:
+        raise UsageError(f"--role is given {len(options.roles)} times for {named} models: give it once each.")
+    if options.board is not None and options.board.suffix not in {".svg", ".png"}:
+        raise UsageError(f"--board {options.board.name}: the name must end in .svg or .png.")
     if options.quorum is not None and options.quorum > named:
         raise UsageError(f"--quorum {options.quorum} is more than the {named} who take part: ask for fewer.")
     for name, number in (("--deadline", options.deadline), ("--cap", options.cap)):
@@ -61,9 +74,13 @@ def plan(options: Options, participants: Sequence[Participant]) -> Plan:
     """Say what is to be done; without a consensus or debate, each is asked as if it were alone."""
     asked = tuple(
         replace(
-            who, temperature=options.temperature, max_tokens=options.max_tokens, thinking=options.thinking
+            who,
+            temperature=options.temperature,
+            max_tokens=options.max_tokens,
+            thinking=options.thinking,
+            role=_role(options, place),
         )
-        for who in participants
+        for place, who in enumerate(participants)
     )
     system = typed(options.system)
     return Plan(
@@ -78,6 +95,7 @@ def plan(options: Options, participants: Sequence[Participant]) -> Plan:
             deadline=options.deadline,
             gate=options.gate,
         ),
+        directed=Directed(turns=options.turns or TURNS),
         cap=options.cap,
     )
 
@@ -87,15 +105,20 @@ def typed(words: str) -> str:
     return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _rules_of_a_debate(options: Options) -> Iterator[str]:
-    if options.lead is not None:
-        yield "--lead"
-    if options.gate:
-        yield "--gate"
-    if options.quorum is not None:
-        yield "--quorum"
-    if options.deadline is not None:
-        yield "--deadline"
+def _misplaced(options: Options) -> Iterator[tuple[str, str]]:
+    """Name options that are given and belong to another mode, and that mode."""
+    for mode, names in ONLY.items():
+        for option, field in names.items():
+            if options.mode != mode and getattr(options, field) not in {None, False, ()}:
+                yield option, mode
+
+
+def _role(options: Options, place: int) -> LessonRole | None:
+    if options.mode != "directed":
+        return None
+    if place < len(options.roles):
+        return options.roles[place]
+    return "student" if place else "teacher"
 
 
 def _lead(wanted: str | None, participants: Sequence[Participant]) -> str | None:

@@ -17,7 +17,8 @@ MOST_TOKENS = 4000
 class Inquiry(Struct, frozen=True, kw_only=True):
     """`found` turns an answer of the type `answer` into what is told of it; `check` says what is wrong with one.
 
-    `basis` names all that the answer rests on, so that the same is not asked twice.
+    `basis` names all that the answer rests on, so that the same is not asked twice. It is asked `asks` times at most,
+    where what comes has not the form that is needed.
     """
 
     basis: str
@@ -25,6 +26,7 @@ class Inquiry(Struct, frozen=True, kw_only=True):
     answer: type[Any]
     found: Callable[[Any], Finding]
     check: Callable[[Any], str | None]
+    asks: int = 2
 
 
 Ask = Callable[[Sequence[Message], str, int], Inquiry]  # of what was said in a run, in so many characters

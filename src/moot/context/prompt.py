@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from moot.context.language import name_of
+from moot.context.lesson import lesson, own_turn
 from moot.context.prompts import written
 from moot.model.discussions import Message
 from moot.model.participants import Participant
@@ -20,6 +21,7 @@ IDENTITIES = {
     "consensus": "roundtable",
     "continue": "roundtable",
     "debate": "debating",
+    "directed": "in_lesson",
 }
 
 Attached = Mapping[str, tuple[Part, ...]]
@@ -33,7 +35,7 @@ def prompt(
     attached: Attached | None = None,
 ) -> ModelRequest:
     """Write the request for one turn; `attached` are files and the like, by the message they came with."""
-    told = [_told(message, who, attached or {}) for message in seen]
+    told = [one for message in seen for one in _told(plan, message, who, attached or {})]
     if instruction:
         told.append(user(instruction))
     return ModelRequest(
@@ -48,7 +50,8 @@ def prompt(
 
 def system_prompt(plan: Plan, who: Participant) -> str:
     """Put the layers in their order: stable ones first, so that providers can cache them."""
-    layers = (plan.personas.get(who.id, ""), _identity(plan, who), plan.project, _language(plan))
+    identity = lesson(plan, who) if plan.mode == "directed" else _identity(plan, who)
+    layers = (plan.personas.get(who.id, ""), identity, plan.project, _language(plan))
     return "\n\n".join(layer.strip() for layer in layers if layer.strip())
 
 
@@ -64,15 +67,15 @@ def _alternating(told: list[Told]) -> tuple[Told, ...]:
     )
 
 
-def _told(message: Message, who: Participant, attached: Attached) -> Told:
+def _told(plan: Plan, message: Message, who: Participant, attached: Attached) -> list[Told]:
     """Give people's words and one's own as they are, and those of the others under their names."""
     if message.participant == who.id:
-        return assistant(message.content)
+        return own_turn(message) if plan.mode == "directed" else [assistant(message.content)]
     if message.role == "user":
-        return user(*attached.get(message.id, ()), message.content)
+        return [user(*attached.get(message.id, ()), message.content)]
     said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
     cut_off = "" if message.status == "completed" else ", and was cut off"
-    return user(f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}")
+    return [user(f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}")]
 
 
 def _identity(plan: Plan, who: Participant) -> str:

@@ -41,6 +41,13 @@ def briefed(said: Sequence[Message], participant: str, run: str) -> list[Message
     return [one for one in seen if one.run != run or _is_question(one) or one in briefs[-1:]]
 
 
+def in_lesson(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+    """All that was said until now, and the newest brief for oneself."""
+    seen = everything(said, participant, run)
+    briefs = [message for message in seen if message.hidden]
+    return [one for one in seen if not one.hidden or one in briefs[-1:]]
+
+
 def _is_question(message: Message) -> bool:
     return message.role == "user" and message.thread is None and not message.hidden
 
@@ -53,4 +60,6 @@ def _may_see(message: Message, participant: str, run: str) -> bool:
     return meant and said and own and shown and message.role != "system"
 
 
-VIEWS: Mapping[str, View] = {view.__name__: view for view in (everything, blind, own_thread, briefed)}
+VIEWS: Mapping[str, View] = {
+    view.__name__: view for view in (everything, blind, own_thread, briefed, in_lesson)
+}

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from moot.model.errors import UsageError
-from moot.providers.keys import Key
+from moot.providers.keys import Key, KeyRing
 from moot.providers.registry import Registry, Resolved
 
 Chains = Callable[[str, str], Awaitable[Sequence[Resolved]]]  # who is asked for a tenant's model
@@ -32,6 +32,15 @@ class Casting:
         if not found and missing is not None:
             raise missing
         return found
+
+    def once(self, model: str, secret: str) -> Resolved:
+        """Find a model to be asked with a key that is not remembered."""
+        provider, _, name = model.partition("/")
+        if provider not in self._registry:
+            return self._registry.resolve(model)
+        self._registry.provider(provider).check(name)
+        key = Key("the key in the request", secret)
+        return Resolved(model, self._registry.provider(provider), name, KeyRing((key,)))
 
     async def _resolve(self, tenant: str, model: str) -> Resolved:
         provider = model.partition("/")[0]

@@ -17,7 +17,11 @@ from moot.model.money import Charge, Purpose
 from moot.model.participants import Participant
 from moot.streams.stop import Stop
 
-WORDS: Mapping[Purpose, str] = {"gate": "word on whether the answers agree", "ranking": "ballot"}
+WORDS: Mapping[Purpose, str] = {
+    "gate": "word on whether the answers agree",
+    "ranking": "ballot",
+    "director": "decision",
+}
 
 
 class Inquiries:
@@ -40,7 +44,13 @@ class Inquiries:
         if any(found.basis == inquiry.basis for found in self._transcript.found):
             return inquiry.basis
         answer = await structured(
-            self._speaker, chain, inquiry.request, inquiry.answer, inquiry.check, self._stop
+            self._speaker,
+            chain,
+            inquiry.request,
+            inquiry.answer,
+            inquiry.check,
+            self._stop,
+            inquiry.asks,
         )
         charge = _charge(purpose, who, answer)
         if answer.value is None:

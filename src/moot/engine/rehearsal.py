@@ -62,11 +62,12 @@ class Rehearsal:
     """The table of a rehearsal. What is said at it grows as in a real run; what is looked for is never found."""
 
     revision = 0
+    run = RUN
 
     def __init__(self, plan: Plan, said: Sequence[Message], attached: Attached) -> None:
         self.plan = plan
         self.calls: list[Call] = []
-        self._said = list(said)
+        self.said = list(said)
         self._attached = attached
 
     async def open_stage(self, stage: str, round: int = 0) -> None:
@@ -80,9 +81,11 @@ class Rehearsal:
         round: int = 0,
         view: View = everything,
         instruction: str = "",
+        brief: Brief | None = None,
+        acting: bool = False,
     ) -> TurnStatus:
-        manner = Manner(view=view, instruction=instruction)
-        self._said += self._turn(Seat(who.id, stage, round), manner)
+        manner = Manner(view=view, instruction=instruction, brief=brief, acting=acting)
+        self.said += self._turn(Seat(who.id, stage, round), manner)
         return "completed"
 
     async def all_speak(
@@ -98,7 +101,7 @@ class Rehearsal:
         speaking = self.plan.speaking if who is None else who
         manner = Manner(view=view, brief=brief, then=then)
         turns = [self._turn(Seat(one.id, stage, round), manner) for one in speaking]
-        self._said += [message for turn in turns for message in turn]
+        self.said += [message for turn in turns for message in turn]
         return {one.id: "completed" for one in speaking}
 
     async def one_speaks(
@@ -112,13 +115,13 @@ class Rehearsal:
         role: Role,
     ) -> TurnStatus:
         manner = Manner(view=view, brief=brief, role=role)
-        self._said += self._turn(Seat(candidates[0].id, stage, round), manner)
+        self.said += self._turn(Seat(candidates[0].id, stage, round), manner)
         return "completed"
 
-    async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> None:
-        reads = estimate(_in_form(ask(self._said, RUN, MOST)), "").input
+    async def find(self, purpose: Purpose, who: Participant, ask: Ask, *, round: int = 0) -> None:  # noqa: ARG002
+        reads = estimate(_in_form(ask(self.said, RUN, MOST)), "").input
         minutes = max(ANSWER, ROW * len(self.plan.speaking))
-        says = VERDICT if purpose in {"gate", "ranking"} else minutes
+        says = VERDICT if purpose in {"gate", "ranking", "director"} else minutes
         asked = who.id if purpose == "ranking" else None  # all else is found out for the whole table
         self.calls.append(Call(purpose, asked, who.model, reads, says))
 
@@ -149,9 +152,9 @@ class Rehearsal:
         blank = replace(BLANK, stage=seat.stage, round=seat.round, thread=thread)
         turn: list[Message] = []
         if manner.brief is not None:
-            told = manner.brief(self._said, RUN, who.id, MOST)
+            told = manner.brief(self.said, RUN, who.id, MOST)
             turn.append(replace(blank, content=told, audience=(who.id,), hidden=True))
-        seen = manner.view([*self._said, *turn], who.id, RUN)
+        seen = manner.view([*self.said, *turn], who.id, RUN)
         request = prompt(self.plan, who, seen, manner.instruction, self._attached)
         says = who.max_tokens or ANSWER
         purpose: Purpose = "synthesis" if seat.stage == "synthesis" else "answer"

@@ -11,10 +11,12 @@ from msgspec.structs import replace
 
 from moot.engine.estimate import estimate
 from moot.engine.turns import Scene, turn_message
+from moot.model.actions import Action
 from moot.model.debates import IN_LANES, Lane
 from moot.model.discussions import Message
 from moot.model.events import (
     ENDED_BY,
+    ActionTaken,
     Answer,
     Event,
     Reason,
@@ -28,6 +30,7 @@ from moot.model.events import (
 )
 from moot.model.requests import ModelRequest
 from moot.store.runs import Claim
+from moot.streams.act import written
 
 
 class Remains(Struct, frozen=True):
@@ -37,8 +40,8 @@ class Remains(Struct, frozen=True):
 
     def ended(self, reason: Reason | None) -> TurnEnded:
         """End the turn with what was seen of it; without a reason nobody wanted it to end."""
-        heard = self.answer.text + self.answer.thoughts
-        cut: TurnStatus = "partial" if self.answer.text else "failed"
+        heard = (self.answer.script or self.answer.text) + self.answer.thoughts
+        cut: TurnStatus = "partial" if self.answer.text or self.answer.script else "failed"
         return TurnEnded(
             participant=self.seat.participant,
             stage=self.seat.stage,
@@ -54,27 +57,33 @@ class Remains(Struct, frozen=True):
 def unfinished(events: Iterable[Event]) -> dict[Seat, Remains]:
     """Find the turns of a log that began and did not end."""
     models: dict[Seat, str] = {}
-    texts: defaultdict[Seat, list[str]] = defaultdict(list)
+    lines: defaultdict[Seat, list[str | Action]] = defaultdict(list)
     thoughts: defaultdict[Seat, list[str]] = defaultdict(list)
     for event in events:
         match event:
             case TurnStarted(model=model):
                 models[event.seat] = model
-                texts[event.seat], thoughts[event.seat] = [], []
+                lines[event.seat], thoughts[event.seat] = [], []
             case TextDelta(text=text):
-                texts[event.seat].append(text)
+                lines[event.seat].append(text)
+            case ActionTaken(action=action):
+                lines[event.seat].append(action)
             case ThoughtDelta(text=text):
                 thoughts[event.seat].append(text)
             case TextRetracted():
-                texts[event.seat].clear()
+                lines[event.seat].clear()
             case TurnEnded():
                 models.pop(event.seat, None)
             case _:
                 pass
-    return {
-        at: Remains(at, model, Answer("".join(texts[at]), "".join(thoughts[at])))
-        for at, model in models.items()
-    }
+    return {at: Remains(at, model, _answer(lines[at], "".join(thoughts[at]))) for at, model in models.items()}
+
+
+def _answer(lines: list[str | Action], thoughts: str) -> Answer:
+    """Put together what was said and, where something was done as well, the script of both."""
+    text = "".join(line for line in lines if isinstance(line, str))
+    acted = any(not isinstance(line, str) for line in lines)
+    return Answer(text, thoughts, script=written(lines) if acted else "")
 
 
 def message(claim: Claim, ended: TurnEnded) -> Message:

@@ -29,6 +29,7 @@ from moot.model.money import total
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
+from moot.streams.act import Act
 from moot.streams.stop import Stop
 from moot.streams.turn import Emit, Limits, StreamResult, listen
 
@@ -39,6 +40,7 @@ BUSY = "Moot itself makes as many calls of models as it may in a minute."
 CROWDED = f"{BUSY} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
 
+ActOf = Callable[[], Act]
 Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
 
 
@@ -75,10 +77,19 @@ class Speaker:
         self._admit = admit
 
     async def speak(
-        self, seat: Seat, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit
+        self,
+        seat: Seat,
+        chain: Sequence[Resolved],
+        request: ModelRequest,
+        stop: Stop,
+        emit: Emit,
+        act_of: ActOf | None = None,
     ) -> TurnEnded:
-        """Ask the first model of the chain and, where it fails before it said anything, the next ones."""
-        turn = Turn(seat, stop, emit)
+        """Ask the first model of the chain and, where it fails before it said anything, the next ones.
+
+        With `act_of`, an answer is an array of speech and actions; each attempt is an act of its own.
+        """
+        turn = Turn(seat, stop, emit, act_of)
         for place, model in enumerate(chain):
             turn.model = model
             try:
@@ -135,7 +146,8 @@ class Speaker:
         await turn.start()
         ask = await _for_model(request, turn.model)
         stream = turn.model.provider.stream(ask, key.secret if key else None)
-        result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit)
+        act = turn.act_of() if turn.act_of else None
+        result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit, act)
         await turn.count(ask, result)
         return _explained(result, turn.model, key)
 
@@ -176,10 +188,11 @@ class Turn:
 
     model: Resolved
 
-    def __init__(self, seat: Seat, stop: Stop, emit: Emit) -> None:
+    def __init__(self, seat: Seat, stop: Stop, emit: Emit, act_of: ActOf | None) -> None:
         self.seat = seat
         self.stop = stop
         self.emit = emit
+        self.act_of = act_of
         self._attempts = 0
         self._usage = Usage()
         self._cost: float | None = 0.0
@@ -209,7 +222,7 @@ class Turn:
     async def count(self, request: ModelRequest, result: StreamResult) -> None:
         """Add up what the attempt used, by the provider's count or else by our estimate."""
         self._latency = round(self._clock() - self._started, 4)
-        usage, guess = result.usage, estimate(request, result.text + result.thoughts + result.details)
+        usage, guess = result.usage, estimate(request, _written(result))
         if usage is None:
             if not guess.output and result.fault is not None:
                 return
@@ -230,7 +243,7 @@ class Turn:
             stage=self.seat.stage,
             round=self.seat.round,
             status=_status(result),
-            message=Answer(result.text, result.thoughts, result.details),
+            message=Answer(result.text, result.thoughts, result.details, result.script),
             model=self.model.name,
             usage=self._usage,
             cost=self._cost,
@@ -260,13 +273,21 @@ def _status(result: StreamResult) -> TurnStatus:
             return "completed"
         case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
             return ENDED_BY[reason]
-    return "partial" if result.text else "failed"
+    return "partial" if _shown(result) else "failed"
+
+
+def _written(result: StreamResult) -> str:
+    return (result.script or result.text) + result.thoughts + result.details
 
 
 def _may_ask_on(result: StreamResult) -> bool:
     """Whether asking again, or somebody else, is right: nothing was shown and nobody said stop."""
     blocked = result.fault is not None and result.fault.kind == "content_blocked"
-    return result.status in {"error", "timeout", "empty_response"} and not result.text and not blocked
+    return result.status in {"error", "timeout", "empty_response"} and not _shown(result) and not blocked
+
+
+def _shown(result: StreamResult) -> bool:
+    return bool(result.text or result.script)
 
 
 def _another_key_may_help(trouble: Fault) -> bool:

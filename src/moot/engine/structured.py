@@ -21,7 +21,6 @@ from moot.streams.stop import Stop
 
 T = TypeVar("T", bound=Struct)
 
-ASKS = 2
 NOISE = frozenset({"title", "default", "pattern"})  # of no use to somebody who is to write an answer
 
 # What the strict formats of some providers refuse. The prompt tells these limits, and the check holds them.
@@ -56,12 +55,13 @@ async def structured(
     type_: type[T],
     check: Callable[[T], str | None] = anything,
     stop: Stop | None = None,
+    asks: int = 2,
 ) -> Shaped[T]:
     """Ask for a value of a type, and once more with the reason if what came is none; `check` says what else is wrong."""
     ask = replace(request, system=_told(request.system, type_), json_schema=Raw(_encoded(strict(type_))))
     shaped: Shaped[T] = Shaped(value=None, model="", usage=Usage(), cost=0.0)
     value: T | str = ""
-    for _ in range(ASKS):
+    for _ in range(asks):
         ended = await speaker.answer(chain, ask, stop or Stop())
         shaped = _paid(shaped, ended)
         if ended.status != "completed":
@@ -71,7 +71,8 @@ async def structured(
             return replace(shaped, value=value)
         reply = assistant(ended.message.text), user(written("ask_again").format(reason=value))
         ask = replace(ask, messages=(*ask.messages, *reply))
-    words = f"{shaped.model} was asked twice and did not answer in the form that is needed ({value}). Try again, or choose another model."
+    asked = "was asked twice and " if asks > 1 else ""
+    words = f"{shaped.model} {asked}did not answer in the form that is needed ({value}). Try again, or choose another model."
     return replace(shaped, fault=fault("bad_response", words))
 
 

@@ -16,7 +16,7 @@ from moot.engine.speaker import Speaker
 from moot.engine.stage import Stage
 from moot.engine.turns import ChainOf, Manner, Scene, Transcript, Turns
 from moot.model.debates import Lane, LaneStatus
-from moot.model.discussions import Role
+from moot.model.discussions import Message, Role
 from moot.model.events import (
     ANSWERED,
     ENDED_BY,
@@ -60,6 +60,7 @@ class LiveTable:
         step: Step,
     ) -> None:
         self.revision = scene.revision
+        self.run = scene.run
         self._turns = Turns(scene, transcript, chain_of, speaker, stop)
         self._inquiries = Inquiries(scene.run, transcript, chain_of, speaker, stop)
         self._transcript = transcript
@@ -73,6 +74,10 @@ class LiveTable:
     @property
     def plan(self) -> Plan:
         return self._turns.plan
+
+    @property
+    def said(self) -> Sequence[Message]:
+        return self._transcript.said
 
     @property
     def stops(self) -> dict[str, Stop]:
@@ -104,9 +109,11 @@ class LiveTable:
         round: int = 0,
         view: View = everything,
         instruction: str = "",
+        brief: Brief | None = None,
+        acting: bool = False,
     ) -> TurnStatus:
         seat = Seat(who.id, stage, round)
-        manner = Manner(view=view, instruction=instruction)
+        manner = Manner(view=view, instruction=instruction, brief=brief, acting=acting)
         status = await self._done(_name(seat), lambda: self._turns.take(seat, manner))
         self._ended.append(status)
         return status
@@ -154,8 +161,8 @@ class LiveTable:
             f"{stage}/{round}", partial(self._first_to_speak, candidates, stage, round, manner)
         )
 
-    async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> Finding | None:
-        step = f"find/{purpose}/{self.revision}/{who.id}"
+    async def find(self, purpose: Purpose, who: Participant, ask: Ask, *, round: int = 0) -> Finding | None:
+        step = f"find/{purpose}/{self.revision}/{who.id}" + (f"/{round}" if round else "")
         basis = await self._part(step, lambda: self._inquiries.make(purpose, who, ask))
         return next((one for one in self._transcript.found if one.basis == basis), None)
 

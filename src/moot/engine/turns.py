@@ -3,16 +3,20 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from moot.context.lesson import board_of
 from moot.context.prompt import prompt
 from moot.context.views import View, everything
 from moot.engine.estimate import estimate
 from moot.engine.room import MOST, room
-from moot.engine.speaker import Speaker
+from moot.engine.speaker import ActOf, Speaker
+from moot.model.actions import schema_for
 from moot.model.chunks import Usage
 from moot.model.debates import Lane, LaneStatus
 from moot.model.discussions import Message, Role
@@ -38,6 +42,7 @@ from moot.model.plans import Plan
 from moot.model.requests import Part
 from moot.modes.table import Brief
 from moot.providers.registry import Resolved
+from moot.streams.act import Act
 from moot.streams.stop import Stop
 
 ChainOf = Callable[[Participant], Awaitable[Sequence[Resolved]]]
@@ -97,7 +102,8 @@ class Scene(Struct, frozen=True, kw_only=True):
 class Manner(Struct, frozen=True, kw_only=True):
     """How somebody speaks: what is seen and told before, and as what the answer is kept.
 
-    With `then` it is in a lane, a thread of one's own, and that is how far the lane has come with an answer.
+    With `then` it is in a lane, a thread of one's own, and that is how far the lane has come with an answer. Whoever is
+    `acting` answers with an array of speech and actions.
     """
 
     view: View = everything
@@ -105,6 +111,7 @@ class Manner(Struct, frozen=True, kw_only=True):
     brief: Brief | None = None
     role: Role = "assistant"
     then: LaneStatus | None = None
+    acting: bool = False
 
 
 class Turns:
@@ -236,11 +243,15 @@ class Turns:
             manner.instruction,
             self._scene.attached,
         )
+        act_of: ActOf | None = None
+        if manner.acting:
+            request = replace(request, array_of=Raw(msgspec.json.encode(schema_for(who.role))))
+            act_of = partial(Act, who.role, board_of(self._transcript.said))
         stop = self.stops[who.id]
         async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written
             kept = beside.create_task(self._keep_brief(brief)) if brief else None
             await asyncio.sleep(0)  # but it is told before the turn begins
-            ended = await self._speaker.speak(seat, chain, request, stop, self._transcript.append)
+            ended = await self._speaker.speak(seat, chain, request, stop, self._transcript.append, act_of)
         if stop.reason == "late" and ended.status == "failed" and ended.fault is None:
             ended = replace(ended, fault=fault("timeout", LATE))
         return await self._keep(ended, manner, kept.result() if kept else upto)
@@ -289,6 +300,7 @@ def turn_message(scene: Scene, ended: TurnEnded) -> Message:
         content=ended.message.text,
         thoughts=ended.message.thoughts,
         details=ended.message.details,
+        script=ended.message.script or None,
         participant=ended.participant,
         name=scene.plan.participant(ended.participant).name,
         stage=ended.stage,

@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from moot.model.actions import Action
 from moot.model.chunks import Finish, Usage
 from moot.model.debates import Ledger, Ranking, Summary
 from moot.model.faults import Fault
@@ -74,11 +75,15 @@ class _TurnEvent(_Event, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a participant said, with thoughts and details kept apart from the text."""
+    """What a participant said, with thoughts and details kept apart from the text.
+
+    `script` is the array of speech and actions, as JSON, that it said it in, if that is how it speaks.
+    """
 
     text: str = ""
     thoughts: str = ""
     details: str = ""
+    script: str = ""
 
 
 class RunStarted(_Event, frozen=True, kw_only=True):
@@ -113,6 +118,20 @@ class ToolCalled(_TurnEvent, frozen=True, kw_only=True, tag="tool_call"):
     call_id: str
     name: str
     arguments: str
+
+
+class ActionTaken(_TurnEvent, frozen=True, kw_only=True, tag="action"):
+    """Something that was done beside speaking; it is void with the rest of its turn, where that begins anew or fails."""
+
+    id: str
+    action: Action
+
+
+class ActionDropped(_TurnEvent, frozen=True, kw_only=True):
+    """Something that could not be done, and why."""
+
+    name: str
+    reason: str
 
 
 class Notice(_Event, frozen=True, kw_only=True):
@@ -180,6 +199,15 @@ class RankingMade(_Finding, frozen=True, kw_only=True, tag="ranking"):
     ranking: Ranking
 
 
+class Decided(_Finding, frozen=True, kw_only=True, tag="decision"):
+    """Who has the word in a turn, and why: a participant's id, the user (who is asked to speak) or nobody any more."""
+
+    turn: int
+    next: str
+    reason: str
+    by: Literal["rules", "model"] = "rules"
+
+
 class RunEnded(_Event, frozen=True, kw_only=True):
     status: RunStatus
 
@@ -192,6 +220,8 @@ Event = (
     | ThoughtDelta
     | TextRetracted
     | ToolCalled
+    | ActionTaken
+    | ActionDropped
     | Notice
     | TurnEnded
     | Prompted
@@ -200,7 +230,8 @@ Event = (
     | LedgerMade
     | BallotCast
     | RankingMade
+    | Decided
     | RunEnded
 )
-Finding = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade
-FINDINGS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade)
+Finding = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided
+FINDINGS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade, Decided)

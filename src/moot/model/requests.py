@@ -39,6 +39,12 @@ class Tool(Struct, frozen=True):
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
+    """`json_schema` is the form of an answer.
+
+    An answer that is an array has items of the form `array_of`; few providers can hold a model to that, so words ask
+    for it as well.
+    """
+
     model: str
     messages: tuple[Message, ...]
     system: str = ""
@@ -47,6 +53,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     json_schema: Raw | None = None
+    array_of: Raw | None = None
     thinking: Effort | None = None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from moot.modes.auto_continue import auto_continue
 from moot.modes.consensus import consensus
 from moot.modes.debate import debate
+from moot.modes.directed import directed
 from moot.modes.parallel import parallel
 from moot.modes.single import single
 from moot.modes.table import Table
@@ -16,5 +17,6 @@ CHOOSABLE: Mapping[str, Mode] = {
     "parallel": parallel,
     "consensus": consensus,
     "debate": debate,
+    "directed": directed,
 }
 MODES: Mapping[str, Mode] = {**CHOOSABLE, "continue": auto_continue}

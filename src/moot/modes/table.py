@@ -32,6 +32,14 @@ class Table(Protocol):
     @property
     def revision(self) -> int: ...
 
+    @property
+    def run(self) -> str: ...
+
+    @property
+    def said(self) -> Sequence[Message]:
+        """All that was said until now: after a crash, also what was said in turns that the mode comes to again."""
+        ...
+
     async def open_stage(self, stage: str, round: int = 0) -> None:
         """Tell readers that something new begins."""
         ...
@@ -44,7 +52,11 @@ class Table(Protocol):
         round: int = 0,
         view: View = everything,
         instruction: str = "",
-    ) -> TurnStatus: ...
+        brief: Brief | None = None,
+        acting: bool = False,
+    ) -> TurnStatus:
+        """Let somebody speak. With `acting`, the answer is an array of speech and actions."""
+        ...
 
     async def all_speak(
         self,
@@ -76,7 +88,7 @@ class Table(Protocol):
         """Let the first of several speak for all, and the next one where that fails."""
         ...
 
-    async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> Finding | None:
+    async def find(self, purpose: Purpose, who: Participant, ask: Ask, *, round: int = 0) -> Finding | None:
         """Let somebody's model find something out; where it does not, readers are told so and nothing else happens."""
         ...
 

@@ -51,7 +51,10 @@ class Context:
 
 
 def ending(request: ModelRequest) -> ModelRequest:
-    """Put an end to what a small model would go on saying for ever."""
+    """Put an end to what a small model would go on saying for ever, and hold it to the array it is to write."""
+    if request.array_of is not None:
+        array = msgspec.json.encode({"type": "array", "minItems": 1, "items": request.array_of})
+        request = msgspec.structs.replace(request, json_schema=msgspec.Raw(array), array_of=None)
     if request.json_schema is None:
         return msgspec.structs.replace(request, max_tokens=request.max_tokens or MOST_TOKENS)
     form = msgspec.json.encode(bounded(msgspec.json.decode(request.json_schema)))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from moot.model.chunks import Finish, Text
 from moot.model.errors import BadSettings, UnknownModel
 from moot.model.requests import ModelRequest
-from moot.providers import sample_debate
+from moot.providers import sample_debate, sample_lesson
 
 SAMPLE = (
     "A table has no head when it is round. Everyone who sits down at it can see everyone else, "
@@ -108,6 +108,10 @@ BUILT_IN: dict[str, Script] = {
     **{
         name: Script(answer=first, when=sample_debate.answers(second), pace=0.01)
         for name, (first, second) in sample_debate.POSITIONS.items()
+    },
+    **{
+        name: Script(answer=first, when=later, pace=0.01)
+        for name, (first, later) in sample_lesson.PARTS.items()
     },
     **{name: Script(fault=name) for name in FAULTS},
     "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),

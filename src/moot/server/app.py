@@ -12,6 +12,7 @@ from moot.model.accounts import Caller
 from moot.server import meta_routes, openapi
 from moot.server.account_routes import AccountRoutes
 from moot.server.auth import Authentication, provide_caller
+from moot.server.board_routes import BoardRoutes
 from moot.server.budget_routes import BudgetRoutes
 from moot.server.discussion_routes import DiscussionRoutes
 from moot.server.file_routes import FileRoutes
@@ -26,6 +27,7 @@ from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
+from moot.server.stateless_routes import chat
 from moot.server.usage_routes import UsageRoutes
 from moot.store.accounts import Accounts
 
@@ -37,6 +39,8 @@ ROUTES: list[ControllerRouterHandler] = [
     DiscussionRoutes,
     RunRoutes,
     LaneRoutes,
+    BoardRoutes,
+    chat,
     activity,
     FileRoutes,
     PersonaRoutes,

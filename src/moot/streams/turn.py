@@ -13,10 +13,21 @@ from typing import Annotated, Literal, assert_never
 from msgspec import Meta, Struct
 
 from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
-from moot.model.events import Event, Reason, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
+from moot.model.events import (
+    ActionDropped,
+    ActionTaken,
+    Event,
+    Reason,
+    Seat,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    ToolCalled,
+)
 from moot.model.faults import Fault, fault
 from moot.providers.provider import ChunkStream
-from moot.streams.capture import Capture, Piece, Said, Thinking
+from moot.streams.act import Act, Dropped, Took
+from moot.streams.capture import Capture, Piece, Retracted, Said, Thinking
 from moot.streams.guard import Guard
 from moot.streams.stop import Stop
 
@@ -42,11 +53,19 @@ class StreamResult(Struct, frozen=True):
     finish: Finish | None = None
     fault: Fault | None = None
     first_token: float | None = None
+    script: str = ""
 
 
-async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, emit: Emit) -> StreamResult:
+async def listen(
+    stream: ChunkStream,
+    seat: Seat,
+    stop: Stop,
+    limits: Limits,
+    emit: Emit,
+    act: Act | None = None,
+) -> StreamResult:
     """Follow one stream to its end, or to the stop or time-out that comes first, and close it."""
-    listener = Listener(seat, limits)
+    listener = Listener(seat, limits, act)
     guard = Guard(limits.idle, limits.total)
     try:
         async with guard, aclosing(stream):
@@ -72,8 +91,10 @@ async def listen(stream: ChunkStream, seat: Seat, stop: Stop, limits: Limits, em
 class Listener:
     """What has been heard of one stream so far."""
 
-    def __init__(self, seat: Seat, limits: Limits) -> None:
+    def __init__(self, seat: Seat, limits: Limits, act: Act | None = None) -> None:
         self._seat = seat
+        self._act = act
+        self._thinks_first = False
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
         self._started = self._clock()
@@ -113,11 +134,16 @@ class Listener:
             self._fault = fault("api_error", words, retryable=False)
 
     def close(self) -> list[Event]:
-        return self._events(self._capture.close())
+        events = self._events(self._capture.close())
+        if self._act is not None:
+            events += map(self._event, self._act.close())
+        return events
 
     def result(self, guard: Guard) -> StreamResult:
-        text, thoughts = self._capture.text, self._capture.thoughts
-        status, fault_ = self._ending(guard, text)
+        heard = self._act or self._capture
+        script = self._act.script if self._act else ""
+        text, thoughts = heard.text, self._capture.thoughts
+        status, fault_ = self._ending(guard, text or script)
         return StreamResult(
             status,
             text,
@@ -128,6 +154,7 @@ class Listener:
             self._finish,
             fault_,
             self._first,
+            script,
         )
 
     def _ending(self, guard: Guard, text: str) -> tuple[Status, Fault | None]:
@@ -163,7 +190,17 @@ class Listener:
             return []
         text = self._clean("".join(texts))
         texts.clear()
-        return self._events(self._capture.feed(text))
+        return self._events(self._pieces(text))
+
+    def _pieces(self, text: str) -> list[Piece]:
+        """Take blocks out of a text. In an array tags are only characters, but thoughts may come before it."""
+        if self._act is None:
+            return self._capture.feed(text)
+        if not self._act.begun and text.lstrip().startswith("<"):
+            self._thinks_first = True
+        if self._thinks_first and not self._act.begun:
+            return self._capture.feed(text)
+        return [*self._capture.close(), Said(text)]
 
     def _note(self, chunk: Thought | ToolCall | Progress | Done | Failed) -> list[Event]:
         match chunk:
@@ -210,16 +247,27 @@ class Listener:
             )
 
     def _events(self, pieces: list[Piece]) -> list[Event]:
-        who, stage, round_ = self._seat.participant, self._seat.stage, self._seat.round
         events: list[Event] = []
         for piece in pieces:
-            if isinstance(piece, Said):
-                events.append(TextDelta(participant=who, stage=stage, round=round_, text=piece.text))
-            elif isinstance(piece, Thinking):
-                events.append(ThoughtDelta(participant=who, stage=stage, round=round_, text=piece.text))
+            if self._act is not None and isinstance(piece, Said):
+                events += map(self._event, self._act.feed(piece.text))
             else:
-                events.append(TextRetracted(participant=who, stage=stage, round=round_))
+                events.append(self._event(piece))
         return events
+
+    def _event(self, piece: Piece | Took | Dropped) -> Event:
+        who, stage, round_ = self._seat.participant, self._seat.stage, self._seat.round
+        match piece:
+            case Said(text):
+                return TextDelta(participant=who, stage=stage, round=round_, text=text)
+            case Thinking(text):
+                return ThoughtDelta(participant=who, stage=stage, round=round_, text=text)
+            case Retracted():
+                return TextRetracted(participant=who, stage=stage, round=round_)
+            case Took(id, action):
+                return ActionTaken(participant=who, stage=stage, round=round_, id=id, action=action)
+            case Dropped(name, reason):
+                return ActionDropped(participant=who, stage=stage, round=round_, name=name, reason=reason)
 
 
 def _without_surrogates(text: str) -> str:

@@ -1,0 +1,80 @@
+"""What the agents of a directed discussion are told: how to answer, what is on the board, and what the others just said."""
+
+from collections.abc import Mapping, Sequence
+
+from moot.board.digest import digest
+from moot.board.replay import Board, Entry, replayed
+from moot.context.prompts import filled, written
+from moot.model.actions import described, name_of
+from moot.model.directed import LessonRole
+from moot.model.discussions import Message
+from moot.model.participants import Participant
+from moot.model.plans import Plan
+from moot.model.requests import Message as Told
+from moot.model.requests import assistant, user
+from moot.streams.act import actions_of
+from moot.streams.act import written as performed
+
+LENGTHS: Mapping[LessonRole | None, int] = {"teacher": 100, "assistant": 80, "student": 50, None: 80}
+PARTS: Mapping[LessonRole | None, str] = {
+    "teacher": "lesson_teacher",
+    "assistant": "lesson_assistant",
+    "student": "lesson_student",
+    None: "lesson_anybody",
+}
+PREVIEW = 100  # characters of what a peer said
+
+
+def lesson(plan: Plan, who: Participant) -> str:
+    """Say who one is, what one may do, and in which form to answer."""
+    others = [
+        f"{other.name} ({other.role or 'participant'})" for other in plan.speaking if other.id != who.id
+    ]
+    values = {
+        "name": who.name,
+        "others": ", ".join(others),
+        "part": written(PARTS[who.role]),
+        "topic": plan.directed.topic,
+        "length": str(LENGTHS[who.role]),
+        "actions": described(who.role),
+    }
+    return filled("in_lesson", values)
+
+
+def now_in_lesson(said: Sequence[Message], run: str, participant: str, room: int) -> str:  # noqa: ARG001 - a Brief
+    """Tell somebody what is on the board, and what the others have said since the user spoke."""
+    others = [m for m in said if m.run == run and m.participant not in {None, participant} and _counts(m)]
+    return now(board_of(said), [(m.name or "", m.content) for m in others if m.content.strip()])
+
+
+def now(board: Board, peers: Sequence[tuple[str, str]]) -> str:
+    """Say how things stand at the beginning of a turn; `peers` are names, and what they said."""
+    previews = "\n".join(f"- {name}: {' '.join(words.split())[:PREVIEW]}" for name, words in peers)
+    return filled("now_in_lesson", {"board": digest(board), "peers": previews})
+
+
+def board_of(said: Sequence[Message]) -> Board:
+    """Replay all that was drawn; what a turn did that failed is void."""
+    return replayed(
+        Entry(by=m.participant, action=action)
+        for m in said
+        if m.script and _counts(m)
+        for action in actions_of(m.script)
+    )
+
+
+def own_turn(message: Message) -> list[Told]:
+    """Give somebody its own turn back as the array that it wrote, and say where it was interrupted."""
+    spoken = assistant(message.script or performed([message.content]))
+    return [spoken] if message.status == "completed" else [spoken, user(written("interrupted"))]
+
+
+def actions_in(message: Message) -> tuple[str, ...]:
+    """Name what somebody did in a turn."""
+    if not message.script or not _counts(message):
+        return ()
+    return tuple(map(name_of, actions_of(message.script)))
+
+
+def _counts(message: Message) -> bool:
+    return message.status != "failed"

@@ -1,0 +1,66 @@
+"""The whiteboard of a discussion at any moment: what earlier runs left on it, and what was done in one until then."""
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+import msgspec
+
+from moot.board.replay import Board, Entry, replayed
+from moot.context.lesson import board_of
+from moot.model.discussions import Message
+from moot.model.errors import NotFound
+from moot.model.events import ActionTaken, Event, Seat, TextRetracted, TurnEnded, TurnStarted
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from moot.store.events import Events
+from moot.store.runs import Runs
+
+ACTS = (TurnStarted, ActionTaken, TextRetracted, TurnEnded)  # all that tells what was drawn
+
+
+class Boards:
+    def __init__(self, database: Database) -> None:
+        self._discussions = Discussions(database)
+        self._runs = Runs(database)
+        self._events = Events(database)
+
+    async def at(self, tenant: str, discussion: str, run: str | None = None, seq: int | None = None) -> Board:
+        """Return the board after an event of a run; without a number as the run left it, without a run as it is now."""
+        await self._discussions.get(tenant, discussion)
+        if run is not None and (await self._runs.get(tenant, run)).discussion != discussion:
+            raise NotFound(f"There is no run {run!r} in this discussion.")
+        if run is None:
+            live = await self._discussions.live_runs(tenant, discussion)
+            run = live[-1].id if live else None
+        said = await self._discussions.messages(discussion)
+        if run is None:
+            return board_of(said)
+        return replayed(drawn(await self._told(run, seq)), board_of(_before(said, run)))
+
+    async def _told(self, run: str, upto: int | None) -> list[Event]:
+        told: list[Event] = []
+        while page := await self._events.read(run, told[-1].seq if told else 0):
+            told += [msgspec.json.decode(body, type=Event) for _, body in page]
+            if upto is not None and told[-1].seq >= upto:
+                return [event for event in told if event.seq <= upto]
+        return told
+
+
+def drawn(events: Iterable[Event]) -> list[Entry]:
+    """List what was done in a run; a turn that began anew or failed has done nothing."""
+    done: list[tuple[Seat, Entry]] = []
+    for event in events:
+        match event:
+            case ActionTaken(action=action):
+                done.append((event.seat, Entry(by=event.participant, action=action)))
+            case TurnStarted() | TextRetracted():
+                done = [one for one in done if one[0] != event.seat]
+            case TurnEnded(status="failed"):
+                done = [one for one in done if one[0] != event.seat]
+            case _:
+                pass
+    return [entry for _, entry in done]
+
+
+def _before(said: Sequence[Message], run: str) -> list[Message]:
+    return list(takewhile(lambda message: message.run != run, said))
