@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
 from moot.model.debates import LaneStatus
-from moot.model.discussions import Role
+from moot.model.discussions import Message, Role
 from moot.model.events import ANSWERED, Finding, NoticeKind, TurnStatus
 from moot.model.money import Purpose
 from moot.model.participants import Participant, seat
@@ -34,6 +34,8 @@ class FakeTable:
     ) -> None:
         self.plan = plan
         self.revision = 0
+        self.run = "run_1"
+        self.said = [Message(id="msg_0", discussion="", run=self.run, role="user", content="Go on.")]
         self.told: list[str] = []
         self.instructions: set[str] = set()
         self._ends = {who: list(turns) for who, turns in (ends or {}).items()}
@@ -54,10 +56,13 @@ class FakeTable:
         round: int = 0,
         view: View = everything,
         instruction: str = "",
+        brief: Brief | None = None,
+        acting: bool = False,
     ) -> TurnStatus:
         self._leave_if_stopped()
         status = self._turn(who, f"{stage}/{round}", view)
         self.instructions.add(instruction)
+        self.said.append(_spoken(who, stage, round, status))
         return status
 
     async def all_speak(
@@ -95,7 +100,7 @@ class FakeTable:
                 break
         return status
 
-    async def find(self, purpose: Purpose, who: Participant, ask: Ask) -> Finding | None:
+    async def find(self, purpose: Purpose, who: Participant, ask: Ask, *, round: int = 0) -> Finding | None:
         found = self._finds.get(purpose)
         self.told.append(f"{who.id} ({who.model}) looks for {purpose}" + ("" if found else " in vain"))
         return found.pop(0) if found else None
@@ -133,6 +138,21 @@ class FakeTable:
     def _leave_if_stopped(self) -> None:
         if self._left is not None and self._left <= 0:
             raise Left
+
+
+def _spoken(who: Participant, stage: str, round: int, status: TurnStatus) -> Message:
+    return Message(
+        id=f"msg_{stage}_{round}_{who.id}",
+        discussion="",
+        run="run_1",
+        role="assistant",
+        content="So it is." if status in ANSWERED else "",
+        participant=who.id,
+        name=who.name,
+        stage=stage,
+        round=round,
+        status=status,
+    )
 
 
 def plan(mode: str, seats: int = 2, **more: object) -> Plan:

@@ -40,8 +40,7 @@ class Transcript:
                 case TurnStarted(participant=who, model=model):
                     self._line(f"=== {self._names.get(who, who)} \u00b7 {model} ===")
                 case TextDelta(text=text):
-                    self._out.write(safe(text))
-                    self._mid_line = not text.endswith("\n")
+                    self._speak(safe(text))
                 case ActionTaken(action=action):
                     at = getattr(action, "element_id", None)
                     self._line(f"[{name_of(action)}{f' {at}' if at else ''}]")
@@ -57,6 +56,11 @@ class Transcript:
     def close(self) -> None:
         self._line("")
         self._out.flush()
+
+    def _speak(self, text: str) -> None:
+        shown = text if self._mid_line else text.lstrip()
+        self._out.write(shown)
+        self._mid_line = (self._mid_line or bool(shown)) and not text.endswith("\n")
 
     def _decision(self, decided: Decided) -> str:
         match decided.next:

@@ -88,9 +88,10 @@ def ask(
         typer.Option(help="Wait for nobody longer than this in a stage of a debate.", metavar="SECONDS"),
     ] = None,
     role: Annotated[
-        list[Literal["teacher", "assistant", "student"]] | None,
+        list[str] | None,
         typer.Option(
-            help="Who is what in a directed discussion, in the order of the -m; else the first teaches, and the others learn.",
+            help="teacher, assistant or student: who is what in a directed discussion, in the order of the -m; else the first teaches, and the others learn.",
+            metavar="ROLE",
         ),
     ] = None,
     turns: Annotated[

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from moot.model.participants import Participant, participant_id
 from moot.model.plans import Plan
 from moot.model.requests import Effort
 
+LESSON_ROLES: Mapping[str, LessonRole] = {role: role for role in get_args(LessonRole)}
 ONLY: Mapping[ModeName, Mapping[str, str]] = {  # options, and the fields they are in, that one mode has
     "consensus": {"--rounds": "rounds"},
     "debate": {"--lead": "lead", "--gate": "gate", "--quorum": "quorum", "--deadline": "deadline"},
@@ -36,7 +38,7 @@ class Options(Struct, frozen=True, kw_only=True):
     gate: bool = False
     quorum: int | None = None
     deadline: float | None = None
-    roles: tuple[LessonRole, ...] = ()
+    roles: tuple[str, ...] = ()
     turns: int | None = None
     board: Path | None = None
     cap: float | None = None
@@ -59,6 +61,8 @@ def check(options: Options) -> None:
     if (misplaced := next(_misplaced(options), None)) is not None:
         option, mode = misplaced
         raise UsageError(f"{option} is for --mode {mode}: add that, or leave {option} out.")
+    if strange := next((role for role in options.roles if role not in LESSON_ROLES), None):
+        raise UsageError(f"--role {typed(strange)}: there are {', '.join(LESSON_ROLES)}.")
     if len(options.roles) > named:
         raise UsageError(f"--role is given {len(options.roles)} times for {named} models: give it once each.")
     if options.board is not None and options.board.suffix not in {".svg", ".png"}:
@@ -117,7 +121,7 @@ def _role(options: Options, place: int) -> LessonRole | None:
     if options.mode != "directed":
         return None
     if place < len(options.roles):
-        return options.roles[place]
+        return LESSON_ROLES[options.roles[place]]
     return "student" if place else "teacher"
 
 

@@ -100,7 +100,7 @@ def by_rules(floor: Floor) -> Decided | None:
         return _decided(floor, END, "Two turns in a row came to nothing.")
     if len(floor.agents) == 1:
         alone = floor.agents[0]
-        if floor.turn == 0:
+        if alone.id not in {one.participant for one in floor.spoke}:
             return _decided(floor, alone.id, f"Only {alone.name} is here.")
         return _decided(floor, USER, f"{alone.name} has answered.")
     if floor.turn == 0 and floor.trigger in {who.id for who in floor.agents}:

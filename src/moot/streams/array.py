@@ -21,7 +21,9 @@ _BARE_MARK = re.compile(r"[\[{\]]")
 _STRING_STOP = {quote: re.compile(rf"[{quote}\\]").search for quote in "\"'"}
 _WORD = re.compile(r"[^\s,:{}\[\]\"/]+")
 _COMMENTS = {"//": "\n", "/*": "*/"}
-_UNSPACED = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]")  # of scripts without spaces between sentences
+_UNSPACED = re.compile(
+    r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]"
+)  # of scripts without spaces between sentences
 
 
 class Grown(Struct, frozen=True):

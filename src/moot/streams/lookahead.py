@@ -67,7 +67,9 @@ def ends(rest: str, inside: str, around: str, *, doubt: bool, named: bool, last:
     """
     found = _ends(rest, inside, around, doubt=doubt, named=named)
     if found is None and last:
-        return inside != "{" or not rest.lstrip().startswith(tuple(QUOTES))  # half a key shows no lack of a comma
+        return inside != "{" or not rest.lstrip().startswith(
+            tuple(QUOTES)
+        )  # half a key shows no lack of a comma
     return found
 
 

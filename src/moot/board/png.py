@@ -1,0 +1,5 @@
+from moot.board.replay import Board
+
+
+def png(board: Board) -> bytes:
+    return b""

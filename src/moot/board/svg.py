@@ -1,0 +1,5 @@
+from moot.board.replay import Board
+
+
+def svg(board: Board) -> str:
+    return "<svg/>"

@@ -1,0 +1,194 @@
+"""Who has the word next: rules first, a model where they leave a choice, and always somebody."""
+
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.context.directing import (
+    END,
+    USER,
+    Floor,
+    Heard,
+    Spoke,
+    ask,
+    by_rules,
+    candidates,
+    fallback,
+    floor_of,
+)
+from moot.model.directed import Directed, LessonRole
+from moot.model.discussions import Message
+from moot.model.participants import Participant
+from moot.model.plans import Plan
+
+MIRA = Participant("mira", "Mira", "a/one", role="teacher", priority=10)
+TOM = Participant("tom", "Tom", "a/one", role="student")
+LI = Participant("li", "Li", "a/one", role="student")
+EVERYBODY = (MIRA, TOM, LI)
+
+
+def floor(
+    *spoke: str, words: str = "Go on.", agents: tuple[Participant, ...] = EVERYBODY, **more: object
+) -> Floor:
+    """A floor on which these have spoken, in this order; a name with a minus said nothing."""
+    turns = [
+        Spoke(
+            participant=name.strip("-"), name=name.strip("-").title(), preview="" if "-" in name else "Yes."
+        )
+        for name in spoke
+    ]
+    values = {"limit": 10, "turn": len(turns), **more}
+    return Floor(agents=agents, spoke=tuple(turns), heard=(Heard("The user", words, True),), **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("stands", "next", "why"),
+    [
+        (floor("mira", "tom", limit=2), END, "All 2 turns were taken."),
+        (floor("mira", "tom-", "li-"), END, "Two turns in a row came to nothing."),
+        (floor(agents=(MIRA,)), "mira", "Only Mira is here."),
+        (floor("mira", agents=(MIRA,)), USER, "Mira has answered."),
+        (floor(trigger="li", words="Tom, why?"), "li", "It was to begin."),
+        (floor(trigger="nobody", words="Why?"), "mira", "The user's question waits for an answer."),
+        (floor(words="What do you think, tom?"), "tom", "The user spoke to Tom."),
+        (floor("tom", words="Tom and Li, speak."), "li", "The user spoke to Li."),
+        (floor(words="Why is that?"), "mira", "The user's question waits for an answer."),
+        (floor(agents=()), END, "Nobody is left who could speak."),
+    ],
+)
+def test_rules_decide_before_any_model(stands: Floor, next: str, why: str) -> None:
+    decided = by_rules(stands)
+    assert decided is not None
+    assert (decided.next, decided.reason, decided.by) == (next, why, "rules")
+
+
+@pytest.mark.parametrize(
+    "stands",
+    [
+        floor(words="Talk among yourselves."),
+        floor("mira", words="Why is that?"),
+        floor("tom", words="Tomorrow, tomatoes."),
+        floor("mira", "tom-", "li"),
+    ],
+)
+def test_a_model_chooses_where_the_rules_do_not(stands: Floor) -> None:
+    assert by_rules(stands) is None
+
+
+def test_a_name_is_a_whole_word() -> None:
+    assert by_rules(floor(words="Tomorrow we lift the limit.")) is None
+
+
+def test_nobody_speaks_twice_in_a_row_or_much_more_than_another() -> None:
+    assert [who.id for who in candidates(floor())] == ["mira", "tom", "li"]
+    assert [who.id for who in candidates(floor("mira"))] == ["tom", "li"]
+    assert [who.id for who in candidates(floor("mira", "tom", "mira", "tom"))] == ["li"]
+
+
+def test_a_model_reads_how_things_stand_and_can_only_choose_who_may_speak() -> None:
+    stands = floor("mira", "tom", words="Explain\nit.", topic="Squares")
+    inquiry = ask(stands)
+    assert inquiry.asks == 1
+    (told,) = inquiry.request.messages[0].parts
+    assert told.text == snapshot("""\
+The topic: Squares
+
+At the table:
+- mira: Mira, teacher, priority 10
+- tom: Tom, student, priority 0
+- li: Li, student, priority 0
+
+The last words, oldest first:
+- The user (person): Explain it.
+
+Turns since the user spoke:
+- Mira: Yes.
+- Tom: Yes.
+
+The whiteboard is closed: \n\
+
+Turn 3 of 10. You may choose: li, mira, USER, END\
+""")  # type: ignore[union-attr]
+    form = msgspec.convert({"next": "li", "reason": "She was quiet."}, inquiry.answer)
+    assert inquiry.found(form).next == "li"  # type: ignore[union-attr]
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"next": "tom", "reason": "Again."}, inquiry.answer)
+
+
+def test_the_first_turn_is_an_agents() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"next": USER, "reason": "You first."}, ask(floor()).answer)
+
+
+agents = st.lists(
+    st.builds(
+        Participant,
+        st.sampled_from(["mira", "tom", "li", "bo"]),
+        st.sampled_from(["Mira", "Tom"]),
+        st.just("a/one"),
+        role=st.sampled_from([*get_args(LessonRole), None]),
+        priority=st.integers(-5, 5),
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda who: who.id,
+)
+
+
+@given(agents, st.lists(st.sampled_from(["mira", "tom", "li", "bo", "gone", "tom-"]), max_size=25), st.text())
+def test_there_always_is_a_valid_decision_and_an_end(
+    present: list[Participant], spoke: list[str], words: str
+) -> None:
+    stands = floor(*spoke, words=words, agents=tuple(present))
+    decided = by_rules(stands) or fallback(stands)
+    known = {who.id for who in present}
+    assert decided.next in {*known, USER, END}
+    if decided.next in known and len(known) > 1 and stands.spoke and decided.reason != "It was to begin.":
+        named = decided.reason.startswith("The user spoke to")
+        assert named or decided.next != stands.spoke[-1].participant
+    if stands.turn >= stands.limit:
+        assert decided.next == END
+
+
+def said(who: str | None, words: str, turn: int = 0, **more: object) -> Message:
+    values = {"status": "completed", "run": "run_1", **more}
+    return Message(
+        id=f"msg_{who}_{turn}",
+        discussion="dis_1",
+        role="assistant" if who else "user",
+        content=words,
+        participant=who,
+        name=who.title() if who else None,
+        stage="turn" if who else None,
+        round=turn,
+        **values,  # type: ignore[arg-type]
+    )
+
+
+def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
+    plan = Plan(mode="directed", participants=EVERYBODY, directed=Directed(turns=4, topic="Squares"))
+    log = [
+        said("li", "Long ago.", run="run_0"),
+        said(None, "Why?"),
+        said("mira", "Because. " * 40, script='[{"type":"action","name":"wb_open"}]'),
+        said(None, "The board is empty.", hidden=True, audience=("tom",)),
+        said("tom", "Broken", 1, status="failed"),
+        said("li", "I see.", 2),
+    ]
+    stands = floor_of(plan, log, "run_1", 2)
+    assert [(one.participant, len(one.preview), one.actions) for one in stands.spoke] == [
+        ("mira", 100, ("wb_open",)),
+        ("tom", 0, ()),
+    ]
+    assert [(one.name, one.person) for one in stands.heard] == [
+        ("Li", False),
+        ("The user", True),
+        ("Mira", False),
+    ]
+    assert stands.last_words == "Why?"
+    assert stands.board.open
+    assert floor_of(plan, log, "run_1", 0).spoke == ()

@@ -1,0 +1,77 @@
+from inline_snapshot import snapshot
+
+from moot.model.directed import Directed
+from moot.model.events import Decided
+from moot.modes.directed import directed
+from tests.modes.fake import FakeTable, plan
+
+
+async def test_a_director_gives_the_word_until_all_turns_are_taken() -> None:
+    table = FakeTable(plan("directed", 3, directed=Directed(turns=3, trigger="beta")))
+    await directed(table)
+    assert table.told == snapshot(
+        [
+            "concluded: Decided",
+            "turn 0",
+            "turn/0/beta sees in_lesson",
+            "alpha (a/one) looks for director in vain",
+            "concluded: Decided",
+            "turn 1",
+            "turn/1/alpha sees in_lesson",
+            "alpha (a/one) looks for director in vain",
+            "concluded: Decided",
+            "turn 2",
+            "turn/2/gamma sees in_lesson",
+            "concluded: Decided",
+        ]
+    )
+
+
+async def test_the_model_may_give_the_word_to_the_user() -> None:
+    chosen = Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model")
+    table = FakeTable(
+        plan("directed", 2, directed=Directed(trigger="alpha"), clerk="a/cheap"), finds={"director": [chosen]}
+    )
+    await directed(table)
+    assert table.told == snapshot(
+        [
+            "concluded: Decided",
+            "turn 0",
+            "turn/0/alpha sees in_lesson",
+            "alpha (a/cheap) looks for director",
+            "concluded: Decided",
+        ]
+    )
+
+
+async def test_alone_one_speaks_once() -> None:
+    table = FakeTable(plan("directed", 1))
+    await directed(table)
+    assert table.told == snapshot(
+        ["concluded: Decided", "turn 0", "turn/0/alpha sees in_lesson", "concluded: Decided"]
+    )
+
+
+async def test_two_turns_that_come_to_nothing_end_it() -> None:
+    ends = {"alpha": ["failed"], "beta": ["failed"], "gamma": ["failed"]}
+    table = FakeTable(plan("directed", 3, directed=Directed(trigger="alpha")), ends)  # type: ignore[arg-type]
+    await directed(table)
+    assert [line for line in table.told if " sees " in line] == snapshot(
+        ["turn/0/alpha sees in_lesson: failed", "turn/1/beta sees in_lesson: failed"]
+    )
+
+
+async def test_whoever_was_stopped_is_not_asked_again() -> None:
+    table = FakeTable(
+        plan("directed", 2, directed=Directed(turns=4, trigger="alpha")), {"alpha": ["stopped"]}
+    )
+    await directed(table)
+    assert [line for line in table.told if " sees " in line] == snapshot(
+        ["turn/0/alpha sees in_lesson: stopped"]
+    )
+
+
+async def test_a_turn_that_cannot_be_afforded_is_the_end() -> None:
+    table = FakeTable(plan("directed", 2, directed=Directed(trigger="alpha")), poor=["Turn 2"])
+    await directed(table)
+    assert [line for line in table.told if " sees " in line] == snapshot(["turn/0/alpha sees in_lesson"])
