@@ -16,7 +16,6 @@ from moot.context.views import View, everything
 from moot.engine.estimate import estimate
 from moot.engine.room import MOST, room
 from moot.engine.speaker import ActOf, Speaker
-from moot.model.actions import schema_for
 from moot.model.chunks import Usage
 from moot.model.debates import Lane, LaneStatus
 from moot.model.discussions import Message, Role
@@ -36,6 +35,7 @@ from moot.model.events import (
 )
 from moot.model.faults import fault
 from moot.model.ids import new_id
+from moot.model.manual import schema_for
 from moot.model.money import Charge, dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
