@@ -3,11 +3,12 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from moot.board.markup import number, printable, tag, words
+from moot.board.widths import sans
 
 SANS = "DejaVu Sans, Verdana, sans-serif"
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -30,13 +31,6 @@ def width(text: str, size: float) -> float:
     return sum(advance(char) for char in text) * size
 
 
-@cache
-def _font() -> Any:
-    from ziafont.font import Font  # noqa: PLC0415 - it reads a font file, which only drawing needs
-
-    return Font()
-
-
 @lru_cache(maxsize=4096)
 def advance(char: str) -> float:
     """Return how far a character of size 1 takes the pen; one that the font lacks takes what it usually does."""
@@ -44,9 +38,7 @@ def advance(char: str) -> float:
         return 0
     if _is_wide(char):
         return 1
-    font = _font()
-    glyph = font.glyph_fromid(font.glyphindex(char))
-    return float(glyph.advance() / font.info.layout.unitsperem)
+    return sans().of(char)
 
 
 def fitted(text: str, across: float, down: float, size: float) -> Fitted:
@@ -87,10 +79,10 @@ def clipped(text: str, across: float, size: float) -> str:
 
 
 def line(
-    text: str, x: float, y: float, size: float, *, fill: str, anchor: str | None = None, turned: int = 0
+    text: str, x: float, y: float, size: float, *, fill: str, anchor: str | None = None, turned: float = 0
 ) -> str:
     """Write one line whose baseline is at y, `turned` clockwise by so many degrees."""
-    turn = f"rotate({turned} {number(x)} {number(y)})" if turned else None
+    turn = f"rotate({number(turned)} {number(x)} {number(y)})" if turned else None
     return tag(
         "text", words(_spaced(text)), x=x, y=y, font_size=size, fill=fill, text_anchor=anchor, transform=turn
     )

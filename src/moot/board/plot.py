@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from math import ceil, radians, sin
+from math import ceil, cos, degrees, radians, sin
 
 from moot.board.canvas import Box, Point
 from moot.board.lettering import clipped, line, width
@@ -11,8 +11,7 @@ from moot.board.scale import Scale, scale, shown
 from moot.model.drawings import ChartData
 
 AXIS, GRID, TEXT = "#9aa5b1", "#e8ebef", "#5f6b7a"
-SLANT = 35  # degrees
-SLOPE = sin(radians(SLANT))
+SLANT = radians(35)
 MOST_SLANTED = 7  # times the size of the letters
 FILLED = 0.72  # of a slot; the rest parts it from the next
 
@@ -109,19 +108,22 @@ def _ticks(values: Scale) -> tuple[str, ...]:
 
 
 def _inside(box: Box, size: float, beside: Sequence[str], below: Sequence[str] = ()) -> Box:
-    """Leave room for what is written beside and below a plot; labels below are slanted where they are too wide."""
-    left = min(max(width(text, size) for text in beside) + size * 0.7, box.width * 0.4)
+    """Leave room for what is written beside and below a plot."""
+    left = max(width(text, size) for text in beside) + size * 0.7
     right, above = min(size, box.width / 8), min(size * 0.6, box.height / 6)
-    room = box.width - left - right
     deep = size * 1.7
-    if _is_slanted(below, room, size):
-        deep += min(max(width(text, size) for text in below), size * MOST_SLANTED) * SLOPE
-    deep = min(deep, box.height / 2.5)
-    return Box(box.x + left, box.y + above, room, box.height - deep - above)
+    if _is_slanted(below, box.width - left - right, size):
+        longest = min(max(width(text, size) for text in below), size * MOST_SLANTED)
+        deep += longest * sin(SLANT)
+        left = max(left, longest * cos(SLANT) - box.width / len(below) / 3)
+    left, deep = min(left, box.width * 0.45), min(deep, box.height / 2.5)
+    return Box(box.x + left, box.y + above, box.width - left - right, box.height - deep - above)
 
 
 def _is_slanted(names: Sequence[str], across: float, size: float) -> bool:
-    return any(width(name, size) > across / len(names) * 0.96 for name in names)
+    """Tell whether names are too wide to be written side by side; short ones are left out by turns instead."""
+    longest = max((width(name, size) for name in names), default=0)
+    return longest > size * 3 and longest > across / len(names) * 0.96
 
 
 def _level(values: Scale, plot: Box, size: float) -> str:
@@ -147,26 +149,28 @@ def _upright(values: Scale, plot: Box, size: float) -> str:
 
 
 def _below(data: ChartData, plot: Box, size: float) -> str:
-    """Write labels below their slots; where these are too narrow, slanted, and only every so many."""
+    """Write labels below their slots; where these are too narrow, slanted, or only every so many."""
     names = _names(data)
     room = plot.width / len(names)
-    every = max(ceil(size * 1.2 / room), 1)
-    if not _is_slanted(names, plot.width, size):
-        placed = ((name, plot.x + (at + 0.5) * room) for at, name in enumerate(names))
+    slanted = _is_slanted(names, plot.width, size)
+    taken = size * 1.2 if slanted else max(width(name, size) for name in names) + size * 0.2
+    every = max(ceil(taken / room), 1)
+    placed = [(name, plot.x + (at * every + 0.5) * room) for at, name in enumerate(names[::every])]
+    if not slanted:
         return "".join(
             line(name, x, plot.bottom + size * 1.3, size, fill=TEXT, anchor="middle") for name, x in placed
         )
     return "".join(
         line(
             clipped(name, min(size * MOST_SLANTED, plot.height), size),
-            plot.x + (at * every + 0.5) * room + size * 0.3,
+            x + size * 0.3,
             plot.bottom + size * 1.1,
             size,
             fill=TEXT,
             anchor="end",
-            turned=-SLANT,
+            turned=-degrees(SLANT),
         )
-        for at, name in enumerate(names[::every])
+        for name, x in placed
     )
 
 

@@ -17,9 +17,7 @@ def radar(data: ChartData, box: Box, size: float, colours: Sequence[str]) -> str
     axes = max(len(one) for one in data.series)
     numbers = list(chain(*data.series))
     values = scale(min(numbers), max(numbers), steps=4, from_zero=True)
-    longest = max((width(label, size) for label in data.labels), default=0)
-    beside = min(longest + size, box.width * 0.3)
-    radius = max(min(box.width / 2 - beside, box.height / 2 - size * 1.8), min(box.width, box.height) / 5)
+    radius = _radius(data, axes, box, size)
     centre = Point(box.x + box.width / 2, box.y + box.height / 2)
     return (
         _web(values, axes, centre, radius)
@@ -30,6 +28,16 @@ def radar(data: ChartData, box: Box, size: float, colours: Sequence[str]) -> str
         )
         + _names(data, axes, centre, radius, box, size)
     )
+
+
+def _radius(data: ChartData, axes: int, box: Box, size: float) -> float:
+    """Return the greatest radius that leaves room for the labels, but never too small a one."""
+    room = [box.height / 2 - size * 1.8]
+    for axis, label in enumerate(data.labels[:axes]):
+        lean = abs(cos(2 * pi * axis / axes - pi / 2))
+        if lean > 0.1:
+            room.append((box.width / 2 - width(label, size) - size) / lean)
+    return max(min(room), min(box.width, box.height) / 4)
 
 
 def _spoke(centre: Point, radius: float, axis: int, axes: int) -> Point:
