@@ -32,7 +32,7 @@ class Nest:
 
     @property
     def wants_key(self) -> bool:
-        return self.key is None and self.inside == "{"
+        return self.key is None and bool(self._levels) and type(self._levels[-1]) is dict
 
     @property
     def has_array(self) -> bool:
