@@ -237,7 +237,7 @@ class ArrayReader:
     def _ends_string(self) -> bool | None:
         nest = self._nest
         rest = self._text[self._at + 1 : self._at + 1 + WINDOW]
-        doubt = self._stray % 2 == 1 and (self._bracketed or len(nest) > 1)
+        doubt = self._stray % 2 == 1
         return ends(
             rest,
             nest.inside,

@@ -11,8 +11,10 @@ QUOTES = "\"'"
 _GAP = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _KEY = {quote: re.compile(rf"{quote}(?:[^{quote}\\\x00-\x1f]+|\\.)*", re.DOTALL) for quote in QUOTES}
 _PLAIN_KEY = re.compile(r"[\"'][\w-]{0,40}")
+# What looks like half a key when nothing follows, but begins with a quote that was meant to end the string.
+_NO_MEMBER = re.compile(r"\s*(?:,\s*[\"']\s*[}\]]|[\"'])")
 _NAME = re.compile(r"[^\W\d]\w{0,40}")
-SCALAR = re.compile(r"-?[0-9]|(?:true|false|null|True|False|None|NaN)\b")
+SCALAR = re.compile(r"-?[0-9]|(?:true|false|null|True|False|None|NaN)(?=\W)")
 _LONGEST_LITERAL = 6  # "false" and the character that ends it
 
 
@@ -34,9 +36,7 @@ def ends(rest: str, inside: str, around: str, *, doubt: bool, named: bool, last:
     """
     found = _ends(rest, inside, around, doubt=doubt, named=named)
     if found is None and last:
-        return inside != "{" or not rest.lstrip().startswith(
-            tuple(QUOTES)
-        )  # half a key shows no lack of a comma
+        return inside != "{" or not _NO_MEMBER.match(rest)
     return found
 
 
@@ -88,7 +88,7 @@ def _leaves(text: str, at: int, around: str) -> bool | None:
         return member(text, after + 1, named=False) if around == "{" else _value(text, after + 1)
     if mark == "{":
         return around != "{"
-    return mark in "}]`" or (text[at] == "]" and "\n" in text[at:after])
+    return mark in "}]`" or (not around and "\n" in text[at:after])
 
 
 def _colon_after(text: str, key: re.Pattern[str], at: int, quote: str) -> bool | None:

@@ -36,7 +36,7 @@ def opens(text: str, at: int) -> bool | None:
 
 
 def _opens_array(text: str, at: int) -> bool | None:
-    inner = solid(text, at + 1)
+    first = inner = solid(text, at + 1)
     for _ in range(_MOST_BRACKETS):
         if inner is not None and text[inner] == "[":
             inner = solid(text, inner + 1)
@@ -47,8 +47,8 @@ def _opens_array(text: str, at: int) -> bool | None:
         return begins_object(text, inner)
     if not _begins_line(text, at):
         return False
-    if mark == "]":
-        return _ends_line(text, inner)
+    if mark in "[]":
+        return (inner != first and _nothing_before(text, at)) or _ends_line(text, inner)
     return mark in QUOTES or (_nothing_before(text, at) and _begins_with_scalar(text, inner))
 
 
