@@ -27,6 +27,7 @@ QUICK_SIZES = (25, 100)
 MOOT, DAMAGED = "Moot", "Moot, damaged array"
 JITER, PARTIAL, REPAIR = "jiter", "partial-json-parser", "json-repair"
 
+Items = list[dict[str, object]]
 Parse = Callable[[str], object]
 
 
@@ -46,15 +47,15 @@ class Goal(Struct, frozen=True):
 
 def written(kilobytes: int) -> tuple[str, str]:
     """Return an array of this size, and the same with the damage that models do."""
-    sentences, items, size = TEXT.split(" . "), list[dict[str, object]](), 0
+    sentences, items, size = TEXT.split(" . "), Items(), 0
     while size < 1000 * kilobytes:
         number = len(items)
         speech = f'Step {number}, a "small" one: {sentences[number % len(sentences)]} [1].\nSo it is.'
         place = {"id": f"e{number}", "x": 10 * number, "y": 20.5, "bold": True, "tags": ["a", "b"]}
-        pair = (
+        pair: Items = [
             {"type": "text", "content": speech},
             {"type": "action", "name": "wb_draw_text", "params": place},
-        )
+        ]
         items += pair
         size += len(json.dumps(pair))
     whole = json.dumps(items)
@@ -67,7 +68,7 @@ def chunked(text: str) -> list[str]:
     return [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
 
 
-def read_seconds(text: str, rounds: int, meant: list[dict[str, object]]) -> float:
+def read_seconds(text: str, rounds: int, meant: Items) -> float:
     chunks, spent = chunked(text), []
     for _ in range(rounds):
         reader, read = ArrayReader(), list[Read]()

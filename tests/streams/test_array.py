@@ -222,6 +222,9 @@ def test_an_array_that_is_never_closed_gives_all_that_was_there() -> None:
         'the words "a", "b", and "c" here',
         'first "a": that, then "b"',
         'Write {"a": "b"}, then run',
+        'Write {"a": "b", "c": ["d", "e"]}',
+        "rock 'n' \"roll\"",
+        '"Yes", "no": both',
         'a list ["a", "b"] of "c"',
         'a 5" board',
         'a 5", then',
@@ -310,7 +313,7 @@ ACTIONS = st.fixed_dictionaries(
     {"type": st.just("action"), "name": st.sampled_from(["wb_open", "laser"])},
     optional={"params": st.dictionaries(STRINGS, JSON, max_size=4)},
 )
-ARRAYS = st.just([]) | st.builds(
+ARRAYS: st.SearchStrategy[list[Any]] = st.just([]) | st.builds(
     lambda first, more: [first, *more],
     TEXTS | ACTIONS | STRINGS,
     st.lists(TEXTS | ACTIONS | JSON, max_size=5),
@@ -327,9 +330,9 @@ SOUP = st.lists(
             '"},{"',
             '"}]',
             '", "',
+            *("\\u", "d83d", "\\ude00", "//", "/*", "*/", "true", "null", " and ", "key:", "\ud800", "é"),
+            *("```json\n", "z" * 40, " " * 70, "w" * 700),
         ]
-        + ["\\u", "d83d", "\\ude00", "//", "/*", "*/", "true", "null", " and ", "key:", "\ud800", "é"]
-        + ["```json\n", "z" * 40, " " * 70, "w" * 700]
     ),
     max_size=30,
 ).map("".join)

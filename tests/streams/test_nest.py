@@ -35,7 +35,7 @@ def test_closing_closes_what_was_left_open_inside() -> None:
     nest.open([])
     nest.open([])
     nest.close_object()
-    assert (nest.inside, nest.around) == ("[", "")
+    assert nest.path(9) == "["
     nest.open({})
     nest.close_array()
     assert not nest
@@ -48,11 +48,21 @@ def test_closing_what_was_never_opened_does_nothing() -> None:
     nest.close_array()
     nest.open({})
     nest.close_array()
-    assert (len(nest), nest.inside, nest.has_array) == (1, "{", False)
+    assert (nest.path(9), nest.has_array) == ("{", False)
     nest.close_objects()
     nest.open([])
     nest.close_object()
-    assert (len(nest), nest.inside, nest.has_array) == (1, "[", True)
+    assert (nest.path(9), nest.has_array) == ("[", True)
+
+
+def test_the_path_goes_from_the_innermost_outwards() -> None:
+    nest = Nest()
+    assert nest.path(2) == ""
+    nest.open({})
+    nest.put("a")
+    nest.open([])
+    nest.open([])
+    assert (nest.path(1), nest.path(2), nest.path(3), nest.path(9)) == ("[", "[[", "[[{", "[[{")
 
 
 def test_an_item_that_is_too_deep_is_known_and_the_next_one_is_not() -> None:

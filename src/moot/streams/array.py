@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from moot.streams.items import Grown, Item, Read, action_of, has_type_text, is_speech
-from moot.streams.lookahead import WINDOW, ends, solid
+from moot.streams.lookahead import WINDOW, begins_pair, ends, solid
 from moot.streams.mending import escape, scalar, without_surrogates
 from moot.streams.nest import Container, Nest
 from moot.streams.opening import find_opening
@@ -41,7 +41,7 @@ class ArrayReader:
         self._named = False  # keys are written without quotes
         self._quote = ""  # around the string that is being read
         self._aloud = False  # it is speech
-        self._stray = 0  # quotes in it that should have been escaped
+        self._doubt = False  # a quote in it that was not escaped waits for its second one
         self._parts: list[str] = []  # of it, or of a word
         self._comment_end = ""
         self._outlet = Outlet()
@@ -195,7 +195,7 @@ class ArrayReader:
         nest = self._nest
         self._quote = self._text[self._at]
         self._at += 1
-        self._stray = 0
+        self._doubt = False
         self._parts.clear()
         if not nest or (nest.key == "content" and len(nest) == 1 and has_type_text(nest.item)):
             self._aloud = True
@@ -222,7 +222,8 @@ class ArrayReader:
         return True
 
     def _judge_quote(self) -> bool:
-        ending = self._nest.wants_key or self._ends_string()
+        rest = self._text[self._at + 1 : self._at + 1 + WINDOW]
+        ending = self._nest.wants_key or self._ends_string(rest)
         if ending is None:
             return False
         self._at += 1
@@ -230,19 +231,16 @@ class ArrayReader:
             self._step = ArrayReader._structure
             self._end_string()
         else:
-            self._stray += 1
+            before = self._outlet.last if self._aloud else "".join(self._parts[-1:])[-1:]
+            self._doubt = begins_pair(before, rest)
             self._take(self._quote)
         return True
 
-    def _ends_string(self) -> bool | None:
-        nest = self._nest
-        rest = self._text[self._at + 1 : self._at + 1 + WINDOW]
-        doubt = self._stray % 2 == 1
+    def _ends_string(self, rest: str) -> bool | None:
         return ends(
             rest,
-            nest.inside,
-            nest.around if doubt else "",
-            doubt=doubt,
+            self._nest.path(8 if self._doubt else 1),
+            doubt=self._doubt,
             named=self._named,
             last=self._last or len(rest) == WINDOW,
         )

@@ -9,10 +9,12 @@ import re
 WINDOW = 64  # characters after a mark that may decide about it
 QUOTES = "\"'"
 _GAP = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_CLOSING = {"{": "}", "[": "]", "": "]"}
 _KEY = {quote: re.compile(rf"{quote}(?:[^{quote}\\\x00-\x1f]+|\\.)*", re.DOTALL) for quote in QUOTES}
 _PLAIN_KEY = re.compile(r"[\"'][\w-]{0,40}")
 # What looks like half a key when nothing follows, but begins with a quote that was meant to end the string.
 _NO_MEMBER = re.compile(r"\s*(?:,\s*[\"']\s*[}\]]|[\"'])")
+_AFTER_PAIR = re.compile(r"[\s,.;:!?)\]}\"']")
 _NAME = re.compile(r"[^\W\d]\w{0,40}")
 SCALAR = re.compile(r"-?[0-9]|(?:true|false|null|True|False|None|NaN)(?=\W)")
 _LONGEST_LITERAL = 6  # "false" and the character that ends it
@@ -27,31 +29,38 @@ def solid(text: str, at: int) -> int | None:
     return end
 
 
-def ends(rest: str, inside: str, around: str, *, doubt: bool, named: bool, last: bool) -> bool | None:
+def begins_pair(before: str, rest: str) -> bool:
+    """Tell whether a quote that ends no string is the first of a pair, by what stands on both sides of it."""
+    return not before.isalnum() and not _AFTER_PAIR.match(rest)
+
+
+def ends(rest: str, path: str, *, doubt: bool, named: bool, last: bool) -> bool | None:
     """Tell whether a quote ends its string, by the `rest` after it, as yes if that is all and leaves it open.
 
-    The string stands `inside` an object "{", an array "[" or the answer itself "", and that stands `around`.
-    `doubt` says that this may well be the second quote of a pair that should have been escaped; `named` that keys
-    are written without quotes.
+    The string stands in what is open on its `path`, innermost first: objects "{" and arrays "[" of an item, or none.
+    `doubt` says that this is likely the second quote of a pair that should have been escaped; `named` that keys are
+    written without quotes.
     """
-    found = _ends(rest, inside, around, doubt=doubt, named=named)
+    found = _ends(rest, path, doubt=doubt, named=named)
     if found is None and last:
-        return inside != "{" or not _NO_MEMBER.match(rest)
+        return path[:1] != "{" or not _NO_MEMBER.match(rest)
     return found
 
 
-def _ends(rest: str, inside: str, around: str, *, doubt: bool, named: bool) -> bool | None:
+def _ends(rest: str, path: str, *, doubt: bool, named: bool) -> bool | None:
     at = solid(rest, 0)
     if at is None:
         return None
-    mark = rest[at]
+    mark, in_object = rest[at], path[:1] == "{"
     if mark in "}]":
-        return not doubt or _leaves(rest, at, around)
+        return not doubt or _leaves(rest, at, path)
     if mark == ",":
-        return member(rest, at + 1, named=named) if inside == "{" else _value(rest, at + 1)
+        if doubt:
+            return False
+        return member(rest, at + 1, named=named) if in_object else _value(rest, at + 1)
     if mark in QUOTES:  # a comma was forgotten
-        return _colon_after(rest, _PLAIN_KEY, at, mark) if inside == "{" else at > 0
-    return begins_object(rest, at) if mark == "{" and inside != "{" else False
+        return _colon_after(rest, _PLAIN_KEY, at, mark) if in_object else at > 0
+    return begins_object(rest, at) if mark == "{" and not in_object else False
 
 
 def member(text: str, at: int, *, named: bool) -> bool | None:
@@ -78,17 +87,27 @@ def _value(text: str, at: int) -> bool | None:
     return None if len(text) - start < _LONGEST_LITERAL else False
 
 
-def _leaves(text: str, at: int, around: str) -> bool | None:
-    """Whether a bracket that closes is one of ours, by what comes after it."""
-    after = solid(text, at + 1)
-    if after is None:
-        return None
-    mark = text[after]
+def _leaves(text: str, at: int, path: str) -> bool | None:
+    """Whether brackets that close are our own: those of the path, and then what may come there."""
+    for level in range(len(path) + 1):
+        if text[at] != _CLOSING[path[level : level + 1]]:
+            return False
+        after = solid(text, at + 1)
+        if after is None:
+            return None
+        if text[after] not in "}]":
+            return _goes_on(text, at + 1, after, path[level + 1 :])
+        at = after
+    return False
+
+
+def _goes_on(text: str, gap: int, at: int, path: str) -> bool | None:
+    mark, in_object = text[at], path[:1] == "{"
     if mark == ",":
-        return member(text, after + 1, named=False) if around == "{" else _value(text, after + 1)
+        return member(text, at + 1, named=False) if in_object else _value(text, at + 1)
     if mark == "{":
-        return around != "{"
-    return mark in "}]`" or (not around and "\n" in text[at:after])
+        return not in_object
+    return not path and (mark == "`" or "\n" in text[gap:at])
 
 
 def _colon_after(text: str, key: re.Pattern[str], at: int, quote: str) -> bool | None:

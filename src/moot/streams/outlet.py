@@ -17,6 +17,11 @@ class Outlet:
         self._last = ""  # character of all speech
         self._apart = False
 
+    @property
+    def last(self) -> str:
+        """The last character that this item has said."""
+        return "" if self._apart else self._last
+
     def begin(self) -> None:
         """What is said next is another item's."""
         self._apart = True
