@@ -13,6 +13,7 @@ from uuid import uuid4
 from moot.cli.settings import Settings, data_folder
 from moot.context.library import shipped
 from moot.engine import traces
+from moot.engine.accepting import Accepting
 from moot.engine.admission import Admission
 from moot.engine.attaching import Attaching
 from moot.engine.casting import Casting
@@ -21,15 +22,18 @@ from moot.engine.durable import DurableRuns
 from moot.engine.errands import Errands
 from moot.engine.feeds import Feeds
 from moot.engine.hall import Hall
+from moot.engine.improving import Improvements
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
 from moot.engine.planning import Planning
 from moot.engine.reports import Reports
+from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
+from moot.engine.trials import Court
 from moot.engine.workers import Workers
 from moot.model.discussions import Message
 from moot.model.errors import BadSettings
@@ -61,6 +65,7 @@ from moot.store.roll import Roll
 from moot.store.runs import Claim, Runs
 from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
+from moot.store.trials import Trials
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
 FENCED = 3  # the exit code of a worker that was taken over
@@ -105,6 +110,7 @@ class House:
         errands = Errands(database, speaker, self.budgets)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
+        self._hold_trials(casting, errands)
         self.planning = Planning(self.personas, self.projects)
         self.bills = Bills(database)
         self.treasury = Treasury(database, self.budgets, casting.models)
@@ -145,12 +151,23 @@ class House:
         )
         self.registry = registry
 
+    def _hold_trials(self, casting: Casting, errands: Errands) -> None:
+        """Put together what judges answers and improves who gave them."""
+        database = self.database
+        self.retelling = Retelling(database)
+        self.trials = Trials(database)
+        self.court = Court(database, casting.models, errands)
+        self.improvements = Improvements(
+            database, self.worker, self.court, self.personas, casting.models, errands
+        )
+        self.accepting = Accepting(database, self.worker, self.improvements)
+
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
             "accounts attaching changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
-            " bills budgets planning treasury"
+            " bills budgets planning treasury retelling trials court improvements accepting"
         )
         return {name: getattr(self, name) for name in names.split()}
 

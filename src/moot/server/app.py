@@ -26,6 +26,7 @@ from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
+from moot.server.trial_routes import TrialRoutes
 from moot.server.usage_routes import UsageRoutes
 from moot.store.accounts import Accounts
 
@@ -42,6 +43,7 @@ ROUTES: list[ControllerRouterHandler] = [
     PersonaRoutes,
     ProjectRoutes,
     KnowledgeRoutes,
+    TrialRoutes,
     UsageRoutes,
     BudgetRoutes,
     meta_routes.healthz,
