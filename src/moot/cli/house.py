@@ -26,6 +26,7 @@ from moot.engine.improving import Improvements
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
 from moot.engine.planning import Planning
+from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
@@ -97,8 +98,15 @@ class House:
         rates, counted = settings.rates, Rates(database)
         admission = Admission(database, counted, rates.model_calls_a_minute)
         speaker = Speaker(settings.limits, admit=admission.wait)
+        self.budgets = Budgets(database, settings.budget)
         self.durable = DurableRuns(
-            database, self.worker, self.journal, speaker, casting.models, self._count_personas
+            database,
+            self.worker,
+            self.journal,
+            speaker,
+            casting.models,
+            self._count_personas,
+            Recapping(database, casting.models, speaker, self.budgets),
         )
         self.reports = Reports(database)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
@@ -106,7 +114,6 @@ class House:
         self.files = Files(database)
         self.uploads = Uploads(self.files)
         self.attaching = Attaching(self.files, registry)
-        self.budgets = Budgets(database, settings.budget)
         errands = Errands(database, speaker, self.budgets)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from moot.context.prompt import Attached, prompt
 from moot.context.views import VIEWS
-from moot.engine.attaching import attached
+from moot.engine.recapping import given
 from moot.model.discussions import Message
 from moot.model.errors import NotFound
 from moot.model.participants import Participant
@@ -15,7 +15,6 @@ from moot.model.plans import Plan
 from moot.model.requests import ModelRequest
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.files import Files
 from moot.store.runs import Runs
 
 
@@ -40,7 +39,7 @@ class Retelling:
     def __init__(self, database: Database) -> None:
         self._discussions = Discussions(database)
         self._runs = Runs(database)
-        self._files = Files(database)
+        self._database = database
 
     async def of(self, tenant: str, answer: Message, *, only_text: bool = False) -> Told:
         """Find what somebody was told before an answer; with `only_text`, files that people could not read come empty."""
@@ -53,5 +52,5 @@ class Retelling:
             who=plan.participant(answer.participant),
             seen=VIEWS[answer.view](earlier, answer.participant, answer.run),
             instruction=answer.instruction or "",
-            attached=await attached(self._files, tenant, earlier, only_text=only_text),
+            attached=await given(self._database, tenant, earlier, only_text=only_text),
         )

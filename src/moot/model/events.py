@@ -34,6 +34,7 @@ NoticeKind = Literal[
     "agreed",
     "cap",
     "missing",
+    "recap",
 ]
 
 ANSWERED: frozenset[TurnStatus] = frozenset({"completed", "partial"})  # there are words that can be used
@@ -180,6 +181,15 @@ class RankingMade(_Finding, frozen=True, kw_only=True, tag="ranking"):
     ranking: Ranking
 
 
+class Recapped(_Finding, frozen=True, kw_only=True, tag="recap"):
+    """The `message` refers to another `discussion` by its `title`, and comes with a `recap` of it, here an id."""
+
+    message: str
+    title: str
+    discussion: str
+    recap: str
+
+
 class RunEnded(_Event, frozen=True, kw_only=True):
     status: RunStatus
 
@@ -200,7 +210,8 @@ Event = (
     | LedgerMade
     | BallotCast
     | RankingMade
+    | Recapped
     | RunEnded
 )
-Finding = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade
-FINDINGS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade)
+Finding = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Recapped
+FINDINGS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade, Recapped)
