@@ -25,6 +25,7 @@ from moot.engine.hall import Hall
 from moot.engine.improving import Improvements
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
+from moot.engine.perspectives import Perspectives
 from moot.engine.planning import Planning
 from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
@@ -159,7 +160,7 @@ class House:
         self.registry = registry
 
     def _hold_trials(self, casting: Casting, errands: Errands) -> None:
-        """Put together what judges answers and improves who gave them."""
+        """Put together what judges answers and improves who gave them, and what proposes others."""
         database = self.database
         self.retelling = Retelling(database)
         self.trials = Trials(database)
@@ -168,6 +169,7 @@ class House:
             database, self.worker, self.court, self.personas, casting.models, errands
         )
         self.accepting = Accepting(database, self.worker, self.improvements)
+        self.perspectives = Perspectives(self.personas, casting.models, errands)
 
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
@@ -175,6 +177,7 @@ class House:
             "accounts attaching changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
             " bills budgets planning treasury retelling trials court improvements accepting"
+            " perspectives"
         )
         return {name: getattr(self, name) for name in names.split()}
 

@@ -21,6 +21,7 @@ from moot.server.lane_routes import LaneRoutes
 from moot.server.limits import RateLimits, standard
 from moot.server.model_routes import ModelRoutes
 from moot.server.persona_routes import PersonaRoutes
+from moot.server.perspective_routes import PerspectiveRoutes
 from moot.server.problems import HANDLERS
 from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
@@ -44,6 +45,7 @@ ROUTES: list[ControllerRouterHandler] = [
     ProjectRoutes,
     KnowledgeRoutes,
     TrialRoutes,
+    PerspectiveRoutes,
     UsageRoutes,
     BudgetRoutes,
     meta_routes.healthz,

@@ -21,6 +21,7 @@ from msgspec import Struct
 from moot import __version__
 from moot.context.files import MEDIA_TYPES
 from moot.engine.improving import Progress
+from moot.engine.perspectives import Perspective
 from moot.model.changes import Change
 from moot.model.events import Event
 from moot.server import sse, uploads
@@ -47,8 +48,9 @@ STREAMS: Mapping[str, Any] = {
     "/api/runs/{id}/events": Event | Resync,
     "/api/events": Change,
     "/api/trials/{id}/improve": Progress,
+    "/api/perspectives": Perspective,
 }
-ASKING = ("trials",)  # groups that ask models outside of any run
+ASKING = ("trials", "perspectives")  # groups that ask models outside of any run
 UPLOAD = "/api/files"
 CONTENT = "/api/files/{id}/content"
 METRICS = "/metrics"  # not there for everybody

@@ -1,0 +1,84 @@
+"""The objects and arrays of one item while they are read, without recursion."""
+
+from typing import Any
+
+DEEPEST = 100  # levels; what is nested deeper could not be written down again
+
+Container = dict[str, Any] | list[Any]
+
+
+class Nest:
+    """What is open, outermost first. A value goes where it belongs as soon as it is there."""
+
+    __slots__ = ("_arrays", "_levels", "item", "key", "too_deep")
+
+    def __init__(self) -> None:
+        self._levels: list[Container] = []
+        self._arrays = 0  # among them
+        self.item: Container | None = None
+        self.key: str | None = None  # of the object that is innermost, while its value is wanted
+        self.too_deep = False
+
+    def __len__(self) -> int:
+        return len(self._levels)
+
+    @property
+    def inside(self) -> str:
+        return self._kind(1)
+
+    @property
+    def around(self) -> str:
+        return self._kind(2)
+
+    @property
+    def wants_key(self) -> bool:
+        return self.key is None and self.inside == "{"
+
+    @property
+    def has_array(self) -> bool:
+        return self._arrays > 0
+
+    def open(self, container: Container) -> None:
+        if self._levels:
+            self.put(container)
+        else:
+            self.item, self.too_deep = container, False
+        self._levels.append(container)
+        self._arrays += type(container) is list
+        self.too_deep |= len(self._levels) > DEEPEST
+
+    def put(self, value: object) -> None:
+        """Take a value, or the key of the next one; what has no place is left out."""
+        innermost = self._levels[-1]
+        if type(innermost) is list:
+            innermost.append(value)
+        elif type(innermost) is dict and self.key is not None:
+            innermost[self.key] = value
+            self.key = None
+        elif isinstance(value, str):
+            self.key = value
+
+    def close_object(self) -> None:
+        """Close the innermost object, and the arrays that were left open in it; nothing, if there is none."""
+        self.key = None
+        if len(self._levels) > self._arrays:
+            while type(self._levels.pop()) is list:
+                self._arrays -= 1
+
+    def close_array(self) -> None:
+        """Close the innermost array, and the objects that were left open in it; nothing, if there is none."""
+        if self._arrays:
+            self.close_objects()
+            self._levels.pop()
+            self._arrays -= 1
+
+    def close_objects(self) -> None:
+        """Close the objects in the innermost array, or all if there is none."""
+        self.key = None
+        while self._levels and type(self._levels[-1]) is dict:
+            self._levels.pop()
+
+    def _kind(self, depth: int) -> str:
+        if len(self._levels) < depth:
+            return ""
+        return "{" if type(self._levels[-depth]) is dict else "["
