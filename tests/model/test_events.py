@@ -21,6 +21,7 @@ from moot.model.events import (
     Notice,
     Prompted,
     RankingMade,
+    Recapped,
     Reason,
     RunEnded,
     RunStarted,
@@ -103,6 +104,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     LedgerMade(basis="b", ledger=LEDGER),
     BallotCast(basis="b", participant="alpha", order=(("beta",), ("gamma", "delta"))),
     RankingMade(basis="b", ranking=RANKING),
+    Recapped(basis="b", message="msg_1", title="A table", discussion="dis_1", recap="recap_1"),
 )
 
 
@@ -137,6 +139,7 @@ def test_the_tags_are_exactly_these() -> None:
         "ledger",
         "ballot",
         "ranking",
+        "recap",
     ]
 
 
