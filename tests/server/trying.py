@@ -78,12 +78,21 @@ class Trying:
         *,
         model: str = "scripted/alpha",
         persona: str | None = None,
+        all_play: str | None = None,
         **opening: Any,
     ) -> Message:
         """Let somebody have asked Alpha, who answered."""
         house = self.house
         who = await house.seating.seat(ANNA, [Wanted(model=model, persona=persona, name="Alpha")])
-        asked = Opening(message=words, participants=who, mode="single", rounds=2, language="en", **opening)
+        asked = Opening(
+            message=words,
+            participants=who,
+            mode="single",
+            rounds=2,
+            language="en",
+            persona=all_play,
+            **opening,
+        )
         started = await house.hall.open(CALLER, asked)
         claim = await house.runs.claim(started.run.id, house.worker)
         assert claim is not None
