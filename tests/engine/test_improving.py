@@ -108,7 +108,7 @@ async def test_whoever_leaves_stops_it_and_pays_for_what_was_said(room: Trying) 
 
 
 @pytest.mark.parametrize("lives", [True, False])
-async def test_another_worker_is_respected_while_it_lives(room: Trying, lives: bool) -> None:  # noqa: FBT001
+async def test_another_worker_is_respected_while_it_lives(room: Trying, lives: bool) -> None:
     trial = await room.judged(True, True)
     await Trials(room.house.database).hold(ANNA, trial["id"], "worker-other")
     if lives:

@@ -15,7 +15,6 @@ from moot.engine.seating import Wanted
 from moot.model.accounts import Caller
 from moot.model.discussions import Message
 from moot.model.ids import new_id
-from moot.model.money import SpendingOn
 from moot.model.requests import ModelRequest
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted import ScriptedProvider
@@ -132,7 +131,8 @@ class Trying:
         blocks = [block for block in reply.text.split("\n\n") if block.startswith("data: ")]
         return [msgspec.json.decode(block.removeprefix("data: ")) for block in blocks]
 
-    async def paid(self) -> dict[str | None, SpendingOn]:
+    async def paid(self) -> dict[str, Any]:
+        """Return what was spent, by what it was for."""
         usage = await self.api.ok("GET", "/usage", by="purpose")
         return {row["key"]: row for row in usage["rows"]}
 
