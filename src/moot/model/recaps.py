@@ -16,4 +16,4 @@ class Recap(Struct, frozen=True, kw_only=True):
     created_at: float
 
     def still_covers(self, messages: int) -> bool:
-        return self.messages >= COVERS * messages
+        return not messages or self.messages / messages >= COVERS
