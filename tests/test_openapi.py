@@ -46,6 +46,15 @@ answer = '{"summary": "Tables.", "usefulness": 0.5, "insights": []}'
 
 [consolidate]
 answer = '{"patterns": []}'
+
+[judge]
+answer = '{"verdicts": [{"number": 1, "reason": "So it is.", "passed": true}]}'
+
+[questions]
+answer = '{"questions": ["Since when?"]}'
+
+[perspectives]
+answer = '[{"name": "Ada", "category": "thinker", "description": "You count.", "rationale": "It helps."}]'
 """
 
 Ids = dict[str, dict[str, str]]
@@ -97,8 +106,12 @@ async def _settled(server: MootServer) -> Ids:
     await server.heard(opened["run"]["id"])
     discussion = opened["discussion"]["id"]
     (_, turn) = (await server.get(f"/api/discussions/{discussion}")).body["messages"]
+    asserted = {"assertions": "It answers.", "judge": "scripted/judge"}
+    judged = (await server.post(f"/api/messages/{turn['id']}/assertions", asserted)).body
     return {
         "/api/discussions/": {"id": discussion, "turn": turn["id"]},
+        "/api/messages/": {"id": turn["id"]},
+        "/api/trials/": {"id": judged["trial"]["id"]},
         "/api/runs/": {"id": opened["run"]["id"], "participant": "alpha"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
@@ -153,6 +166,10 @@ def make_real(case: Case[Any], ids: Ids) -> None:
             case.path_parameters = known
     if (asked := case.path.rpartition("/")[2]) in {"export", "consolidate"}:
         case.body = {"model": f"scripted/{asked}"}
+    if asked in {"questions", "perspectives"} and isinstance(case.body, dict):
+        case.body = case.body | {"model": f"scripted/{asked}"}
+    if asked == "assertions" and isinstance(case.body, dict):
+        case.body = {"assertions": "It answers.", "judge": "scripted/judge"}
     if isinstance(case.body, dict) and "participants" in case.body:
         made_up = dict.fromkeys(("persona", "project", "model", "language", "clerk", "files"))
         kept = {name: value for name, value in case.body.items() if name not in made_up}
@@ -186,8 +203,9 @@ def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
 
 
 def test_streams_are_described_as_streams(description: Any) -> None:
-    for path in ("/api/events", "/api/runs/{id}/events"):
-        answers = description["paths"][path]["get"]["responses"]
+    posted = ("/api/trials/{id}/improve", "/api/perspectives")
+    for path in (*posted, "/api/events", "/api/runs/{id}/events"):
+        answers = description["paths"][path]["post" if path in posted else "get"]["responses"]
         assert list(answers["200"]["content"]) == ["text/event-stream"]
     assert "content" not in answers["204"]
 

@@ -25,6 +25,9 @@ SECRET = "xylophone"  # a word that only Ada uses
 READER = f"""\
 [reader]
 answer = '{{"summary": "{SECRET}", "usefulness": 1, "insights": [{{"title": "{SECRET}", "detail": "{SECRET}", "category": "x", "kind": "decision", "messages": []}}]}}'
+
+[judge]
+answer = '{{"verdicts": [{{"number": 1, "reason": "{SECRET}", "passed": false}}]}}'
 """
 RESTLESS = {"rate", "session", "worker", "persona_use"}  # tables that change by themselves
 
@@ -41,6 +44,7 @@ BODIES: dict[str, Any] = {
     "projects_rewrite": {"title": "Mine now"},
     "knowledge_export": {"model": "scripted/reader"},
     "knowledge_consolidate": {"model": "scripted/reader"},
+    "trials_judge": {"assertions": "It is hers.", "judge": "scripted/judge"},
 }
 OPENING = {"message": "Whose is it?", "participants": ["scripted/echo"]}
 NOT_TENANTS = {"/api/keys/{provider}"}  # providers have the same names for everybody
@@ -140,8 +144,14 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
         pass
     await made(f"/api/discussions/{discussion}/export", {"model": "scripted/reader"})
     messages = (await server.get(f"/api/discussions/{discussion}", ada)).body["messages"]
+    answer = messages[-1]["id"]
+    judged = await made(
+        f"/api/messages/{answer}/assertions", {"assertions": SECRET, "judge": "scripted/judge"}
+    )
     return {
-        "/api/discussions/": {"id": discussion, "turn": messages[-1]["id"]},
+        "/api/discussions/": {"id": discussion, "turn": answer},
+        "/api/messages/": {"id": answer},
+        "/api/trials/": {"id": judged["trial"]["id"]},
         "/api/runs/": {"id": run, "participant": "ursula"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
@@ -380,3 +390,15 @@ async def test_a_stream_ends_soon_when_its_token_is_taken_away(stage: Stage) -> 
         await server.call("DELETE", f"/api/tokens/{made['id']}", headers=who)
         async with asyncio.timeout(10):
             assert [frame async for frame in changes] == []
+
+
+@pytest.mark.parametrize("credential", ["token", "session"])
+async def test_another_s_discussion_cannot_be_referred_to(stage: Stage, credential: str) -> None:
+    server, who = stage.server, stage.bob[credential]
+    titles = [one["title"] for one in (await server.get("/api/discussions", stage.ada)).body["discussions"]]
+    assert SECRET in titles
+    body = OPENING | {"message": f'What came of @"{SECRET}"?'}
+    opened = (await server.post("/api/discussions", body, who)).body
+    told = [frame.data async for frame in server.events(f"/api/runs/{opened['run']['id']}/events", who)]
+    assert [event["kind"] for event in told if event["type"] == "notice"] == ["missing"]
+    assert [event["message"]["text"] for event in told if event["type"] == "turn_ended"] == [body["message"]]

@@ -26,6 +26,7 @@ from moot.model.events import (
     Prompted,
     RankingMade,
     Reason,
+    Recapped,
     RunEnded,
     RunStarted,
     RunStatus,
@@ -110,6 +111,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     ActionTaken(participant="alpha", stage="turn", round=0, id="act_1", action=Open()),
     ActionDropped(participant="alpha", stage="turn", round=0, name="fly", reason="There is no such action."),
     Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model"),
+    Recapped(basis="b", message="msg_1", title="A table", discussion="dis_1", recap="recap_1"),
 )
 
 
@@ -147,6 +149,7 @@ def test_the_tags_are_exactly_these() -> None:
         "action",
         "action_dropped",
         "decision",
+        "recap",
     ]
 
 

@@ -51,6 +51,10 @@ async def at_any_time() -> None:
     """Let every call be made at once."""
 
 
+async def unheard(_: list[Event]) -> None:
+    """Tell nobody."""
+
+
 class NotAdmitted(Exception):
     """Moot itself makes as many calls as it may, or a stop came first: no other key or model can help."""
 
@@ -102,9 +106,11 @@ class Speaker:
             await turn.notice("fallback", f"{why} {then} is asked instead of {model.name}.")
         return turn.ended(result)
 
-    async def answer(self, chain: Sequence[Resolved], request: ModelRequest, stop: Stop) -> TurnEnded:
-        """Ask as for a turn, where nobody watches it being written."""
-        ended = await self.speak(NOBODY, chain, request, stop, _unheard)
+    async def answer(
+        self, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit = unheard
+    ) -> TurnEnded:
+        """Ask as for a turn of nobody at a table."""
+        ended = await self.speak(NOBODY, chain, request, stop, emit)
         metrics.count_turn(ended)
         return ended
 
@@ -252,10 +258,6 @@ class Turn:
             first_token=None if first is None else round(self._waited + first, 4),
             latency=self._latency,
         )
-
-
-async def _unheard(_: list[Event]) -> None:
-    """Tell nobody."""
 
 
 async def _for_model(request: ModelRequest, model: Resolved) -> ModelRequest:

@@ -20,6 +20,8 @@ from msgspec import Struct
 
 from moot import __version__
 from moot.context.files import MEDIA_TYPES
+from moot.engine.improving import Progress
+from moot.engine.perspectives import Perspective
 from moot.model.changes import Change
 from moot.model.events import Event
 from moot.server import sse, uploads
@@ -42,7 +44,13 @@ PROBLEMS = {
     502: "The provider failed",
     503: "The database is not available, or the server is ending; Retry-After says when to try again",
 }
-STREAMS: Mapping[str, Any] = {"/api/runs/{id}/events": Event | Resync, "/api/events": Change}
+STREAMS: Mapping[str, Any] = {
+    "/api/runs/{id}/events": Event | Resync,
+    "/api/events": Change,
+    "/api/trials/{id}/improve": Progress,
+    "/api/perspectives": Perspective,
+}
+ASKING = ("trials", "perspectives")  # groups that ask models outside of any run
 UPLOAD = "/api/files"
 CONTENT = "/api/files/{id}/content"
 METRICS = "/metrics"  # not there for everybody
@@ -187,7 +195,7 @@ def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
         yield 409
     if operation.takes is not None:
         yield from (408, 413, 415)
-    if operation.method == "post" and {"discussions", "knowledge", "lanes"} & set(tags):
+    if operation.method == "post" and {"discussions", "knowledge", "lanes", *ASKING} & set(tags):
         yield 402
-    if "knowledge" in tags:
+    if {"knowledge", *ASKING} & set(tags):
         yield 502
