@@ -17,7 +17,7 @@ from moot.model.errors import UsageError
 
 SIZE = 24
 LARGEST = 1.5
-MOST_WEIGHT = 1200  # about a quarter of a second of work
+MOST_WEIGHT = 1200  # about half a second of work at the worst
 DOLLARS = re.compile(r"\s*(?:\$\$(.*)\$\$|\$(.*)\$|\\\[(.*)\\\]|\\\((.*)\\\))\s*", re.DOTALL)
 LIGHT = {
     *("math", "mstyle", "menclose", "mfrac", "msqrt", "mroot", "mtable", "mtr"),
