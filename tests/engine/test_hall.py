@@ -12,6 +12,7 @@ from moot.engine import hall as module
 from moot.engine.attaching import Attaching
 from moot.engine.errands import Errands
 from moot.engine.hall import TITLE, Hall, Opening, Saying, Started
+from moot.engine.measuring import Measuring
 from moot.engine.planning import Planning
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
@@ -35,6 +36,7 @@ from moot.store.projects import Projects
 from moot.store.rates import Rates
 from moot.store.runs import Runs, Wishes
 from moot.store.schema import discussion, idempotency, message, run
+from moot.store.token_rates import TokenRates
 from tests.engine.tables import SPEAKER, Recorded
 from tests.store.hearing import SECONDS, eventually, hearing
 from tests.store.people import ANNA, BERT, settle
@@ -63,7 +65,8 @@ class Room:
         self.begun: list[str] = []
         self.discussions = Discussions(database)
         self.runs = Runs(database)
-        self.planning = Planning(Personas(database, ()), Projects(database))
+        measuring = Measuring(TokenRates(database), Registry({}, {}), {})
+        self.planning = Planning(Personas(database, ()), Projects(database), measuring)
         self.files = Files(database)
         self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
         errands = Errands(database, SPEAKER, Budgets(database))

@@ -2,6 +2,7 @@ import pytest
 
 from moot.context.library import part
 from moot.context.project import describe
+from moot.engine.measuring import Measuring
 from moot.engine.planning import Planning
 from moot.model.discussions import Discussion
 from moot.model.errors import UsageError
@@ -9,9 +10,11 @@ from moot.model.participants import Participant
 from moot.model.personas import Persona, PersonaDraft
 from moot.model.plans import Plan
 from moot.model.projects import PostDraft, Project, ProjectDraft
+from moot.providers.registry import Registry
 from moot.store.database import Database
 from moot.store.personas import Personas
 from moot.store.projects import Projects
+from moot.store.token_rates import TokenRates
 from tests.store.people import ANNA, BERT, settle
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
@@ -66,7 +69,9 @@ class Office:
     def __init__(self, database: Database) -> None:
         self.personas = Personas(database, [SCEPTIC])
         self.projects = Projects(database)
-        self._planning = Planning(self.personas, self.projects)
+        self._rates = TokenRates(database)
+        measuring = Measuring(self._rates, Registry({}, {}), {})
+        self._planning = Planning(self.personas, self.projects, measuring)
 
     async def plan(self, given: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> Plan:
         return await self._planning.plan(tenant, given, to)

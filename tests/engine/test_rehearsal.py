@@ -8,7 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from moot.engine.estimate import CHARACTERS_A_TOKEN, TOKENS_A_FILE, estimate
+from moot.context.tokens import TOKENS_A_FILE
+from moot.engine.estimate import estimate
 from moot.engine.rehearsal import ANSWER, LONGEST, ROW, VERDICT, Call, rehearse
 from moot.model.debates import Debate
 from moot.model.discussions import Message
@@ -33,7 +34,7 @@ EARLIER = (
         name="Beta",
     ),
 )
-USUAL = Script(answer="x" * ANSWER * CHARACTERS_A_TOKEN, chunk=ANSWER * CHARACTERS_A_TOKEN)
+USUAL = Script(answer="x" * ANSWER * 4, chunk=ANSWER * 4)  # four characters a token
 
 
 @st.composite

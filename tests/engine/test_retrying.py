@@ -8,6 +8,7 @@ from sqlalchemy import select, update
 
 from moot.engine.attaching import Attaching
 from moot.engine.hall import Hall
+from moot.engine.measuring import Measuring
 from moot.engine.retrying import Retrying
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
@@ -25,6 +26,7 @@ from moot.store.files import Files
 from moot.store.retries import Retries
 from moot.store.runs import Runs
 from moot.store.schema import run
+from moot.store.token_rates import TokenRates
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
 
@@ -52,8 +54,9 @@ class Desk:
         treasury = Treasury(database, Budgets(database, budget), self._chain)
         retries = Retries(database, OTHER)
         attaching = Attaching(Files(database), Registry({}, {}))
+        measuring = Measuring(TokenRates(database), Registry({}, {}), {})
         self.retrying = Retrying(
-            database, self.door, retries, treasury, attaching, lambda *run: self.begun.append(run)
+            database, self.door, retries, treasury, attaching, measuring, lambda *run: self.begun.append(run)
         )
 
     async def _chain(self, _: str, model: str) -> Sequence[Resolved]:

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select
 
-from moot.engine.estimate import TOKENS_A_FILE
+from moot.context.tokens import TOKENS_A_FILE
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.discussions import Message

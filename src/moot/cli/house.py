@@ -19,10 +19,12 @@ from moot.engine.casting import Casting
 from moot.engine.changes import Changes
 from moot.engine.durable import DurableRuns
 from moot.engine.errands import Errands
+from moot.engine.estimate import counted as counted_tokens
 from moot.engine.feeds import Feeds
 from moot.engine.hall import Hall
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
+from moot.engine.measuring import Measuring
 from moot.engine.planning import Planning
 from moot.engine.reports import Reports
 from moot.engine.retrying import Retrying
@@ -61,6 +63,7 @@ from moot.store.roll import Roll
 from moot.store.runs import Claim, Runs
 from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
+from moot.store.token_rates import TokenRates
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
 FENCED = 3  # the exit code of a worker that was taken over
@@ -92,9 +95,9 @@ class House:
         rates, counted = settings.rates, Rates(database)
         admission = Admission(database, counted, rates.model_calls_a_minute)
         speaker = Speaker(settings.limits, admit=admission.wait)
-        self.durable = DurableRuns(
-            database, self.worker, self.journal, speaker, casting.models, self._count_personas
-        )
+        self.durable = DurableRuns(database, self.worker, self.journal, speaker, casting.models, self._count)
+        self.token_rates = TokenRates(database)
+        measuring = Measuring(self.token_rates, registry, settings.fallback)
         self.reports = Reports(database)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.insights = Insights(database)
@@ -105,7 +108,7 @@ class House:
         errands = Errands(database, speaker, self.budgets)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
-        self.planning = Planning(self.personas, self.projects)
+        self.planning = Planning(self.personas, self.projects, measuring)
         self.bills = Bills(database)
         self.treasury = Treasury(database, self.budgets, casting.models)
         self.hall = Hall(
@@ -120,7 +123,7 @@ class House:
         )
         retries = Retries(database, self.worker)
         self.retrying = Retrying(
-            database, self.hall, retries, self.treasury, self.attaching, self.durable.start
+            database, self.hall, retries, self.treasury, self.attaching, measuring, self.durable.start
         )
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
@@ -150,7 +153,7 @@ class House:
         names = (
             "accounts attaching changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
-            " bills budgets planning treasury"
+            " bills budgets planning token_rates treasury"
         )
         return {name: getattr(self, name) for name in names.split()}
 
@@ -232,11 +235,13 @@ class House:
         for run in tuple(self.durable.live):
             self.durable.told(run)
 
-    async def _count_personas(self, claim: Claim, turns: Sequence[Message]) -> None:
+    async def _count(self, claim: Claim, turns: Sequence[Message]) -> None:
+        """Count, once nobody waits for it any more, who played a part, and what providers made of the words."""
         parts = {who.id: who.persona for who in claim.plan.participants}
         for turn in turns:
             if persona := parts.get(turn.participant or ""):
                 await self.personas.count(claim.tenant, persona, completed=turn.status == "completed")
+        await self.token_rates.add(counted_tokens(turns))
 
 
 @contextlib.asynccontextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from moot.model.advisors import EARLY, Advisors
 from moot.model.debates import Debate
 from moot.model.errors import UsageError
 from moot.model.modes import ALONE_TOO, TOGETHER, ModeName
@@ -29,6 +30,9 @@ class Options(Struct, frozen=True, kw_only=True):
     gate: bool = False
     quorum: int | None = None
     deadline: float | None = None
+    early: int | None = None
+    cross_talk: bool = False
+    synthesis: bool = False
     cap: float | None = None
     json: bool = False
     usage: bool = False
@@ -50,6 +54,8 @@ def check(options: Options) -> None:
         raise UsageError("--rounds are those of a consensus: add --mode consensus, or leave --rounds out.")
     if options.mode != "debate" and (rule := next(_rules_of_a_debate(options), None)):
         raise UsageError(f"{rule} is a rule of debates: add --mode debate, or leave {rule} out.")
+    if options.mode != "advisors" and (rule := next(_rules_of_advisors(options), None)):
+        raise UsageError(f"{rule} is a rule of advisors: add --mode advisors, or leave {rule} out.")
     if options.quorum is not None and options.quorum > named:
         raise UsageError(f"--quorum {options.quorum} is more than the {named} who take part: ask for fewer.")
     for name, number in (("--deadline", options.deadline), ("--cap", options.cap)):
@@ -78,6 +84,11 @@ def plan(options: Options, participants: Sequence[Participant]) -> Plan:
             deadline=options.deadline,
             gate=options.gate,
         ),
+        advisors=Advisors(
+            early=EARLY if options.early is None else options.early,
+            cross_talk=options.cross_talk,
+            synthesis=options.synthesis,
+        ),
         cap=options.cap,
     )
 
@@ -96,6 +107,15 @@ def _rules_of_a_debate(options: Options) -> Iterator[str]:
         yield "--quorum"
     if options.deadline is not None:
         yield "--deadline"
+
+
+def _rules_of_advisors(options: Options) -> Iterator[str]:
+    if options.early is not None:
+        yield "--early"
+    if options.cross_talk:
+        yield "--cross-talk"
+    if options.synthesis:
+        yield "--synthesis"
 
 
 def _lead(wanted: str | None, participants: Sequence[Participant]) -> str | None:

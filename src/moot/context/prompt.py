@@ -6,6 +6,7 @@ Pure: the same plan and the same messages give the same request, so what somebod
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from moot.context import advisors
 from moot.context.language import name_of
 from moot.context.prompts import written
 from moot.model.discussions import Message
@@ -33,12 +34,16 @@ def prompt(
     attached: Attached | None = None,
 ) -> ModelRequest:
     """Write the request for one turn; `attached` are files and the like, by the message they came with."""
-    told = [_told(message, who, attached or {}) for message in seen]
-    if instruction:
-        told.append(user(instruction))
+    if plan.advised:
+        system = _layered(plan, who, advisors.identity(plan, who, seen))
+        told = advisors.thread(plan, who, seen, instruction, attached or {}, system)
+    else:
+        system = system_prompt(plan, who)
+        told = [_told(message, who, attached or {}) for message in seen]
+        told += [user(instruction)] if instruction else []
     return ModelRequest(
         model=who.model,
-        system=system_prompt(plan, who),
+        system=system,
         messages=_alternating(told),
         temperature=who.temperature,
         max_tokens=who.max_tokens,
@@ -48,7 +53,12 @@ def prompt(
 
 def system_prompt(plan: Plan, who: Participant) -> str:
     """Put the layers in their order: stable ones first, so that providers can cache them."""
-    layers = (plan.personas.get(who.id, ""), _identity(plan, who), plan.project, _language(plan))
+    return _layered(plan, who, _identity(plan, who))
+
+
+def _layered(plan: Plan, who: Participant, identity: str) -> str:
+    persona = "" if plan.mode == "advisors" and not plan.advised else plan.personas.get(who.id, "")
+    layers = (persona, identity, plan.project, _language(plan))
     return "\n\n".join(layer.strip() for layer in layers if layer.strip())
 
 
@@ -79,7 +89,7 @@ def _identity(plan: Plan, who: Participant) -> str:
     """Say who one is and who else is there, unless one is alone, or is to feel so."""
     present = [other for other in plan.participants if other.id != who.id]
     answering = [other for other in plan.speaking if other.id != who.id]
-    if not present or not plan.introduced:
+    if not present or not plan.introduced or plan.mode == "advisors":
         return ""
     name = IDENTITIES[plan.mode] if answering else "called_upon"
     others = present if name == "called_upon" else answering

@@ -41,6 +41,20 @@ def briefed(said: Sequence[Message], participant: str, run: str) -> list[Message
     return [one for one in seen if one.run != run or _is_question(one) or one in briefs[-1:]]
 
 
+def advised(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+    """The user's words and one's own of all runs, what the others said in the last one, and the newest brief."""
+    seen = everything(said, participant, run)
+    last = next((message.run for message in reversed(seen) if message.run != run), None)
+    briefs = [message for message in seen if message.hidden and message.thread is None]
+    return [
+        one
+        for one in seen
+        if _is_question(one)
+        or (one.role == "assistant" and (one.participant == participant or one.run == last))
+        or one in briefs[-1:]
+    ]
+
+
 def _is_question(message: Message) -> bool:
     return message.role == "user" and message.thread is None and not message.hidden
 
@@ -53,4 +67,6 @@ def _may_see(message: Message, participant: str, run: str) -> bool:
     return meant and said and own and shown and message.role != "system"
 
 
-VIEWS: Mapping[str, View] = {view.__name__: view for view in (everything, blind, own_thread, briefed)}
+VIEWS: Mapping[str, View] = {
+    view.__name__: view for view in (everything, blind, own_thread, briefed, advised)
+}

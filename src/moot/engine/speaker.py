@@ -25,6 +25,7 @@ from moot.model.events import (
     TurnStatus,
 )
 from moot.model.faults import Fault, fault
+from moot.model.measures import Measure
 from moot.model.money import total
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
@@ -42,11 +43,18 @@ BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, w
 Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
 
 
+MeasureOf = Callable[[str], Measure]
+
 NOBODY = Seat("nobody")
 
 
 async def at_any_time() -> None:
     """Let every call be made at once."""
+
+
+def unmeasured(_: str) -> Measure:
+    """Know nothing of a model."""
+    return Measure()
 
 
 class NotAdmitted(Exception):
@@ -75,10 +83,19 @@ class Speaker:
         self._admit = admit
 
     async def speak(
-        self, seat: Seat, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit
+        self,
+        seat: Seat,
+        chain: Sequence[Resolved],
+        request: ModelRequest,
+        stop: Stop,
+        emit: Emit,
+        measure: MeasureOf = unmeasured,
     ) -> TurnEnded:
-        """Ask the first model of the chain and, where it fails before it said anything, the next ones."""
-        turn = Turn(seat, stop, emit)
+        """Ask the first model of the chain and, where it fails before it said anything, the next ones.
+
+        By `measure` tokens are guessed where a model does not count them.
+        """
+        turn = Turn(seat, stop, emit, measure)
         for place, model in enumerate(chain):
             turn.model = model
             try:
@@ -176,10 +193,11 @@ class Turn:
 
     model: Resolved
 
-    def __init__(self, seat: Seat, stop: Stop, emit: Emit) -> None:
+    def __init__(self, seat: Seat, stop: Stop, emit: Emit, measure: MeasureOf) -> None:
         self.seat = seat
         self.stop = stop
         self.emit = emit
+        self._measure = measure
         self._attempts = 0
         self._usage = Usage()
         self._cost: float | None = 0.0
@@ -209,7 +227,8 @@ class Turn:
     async def count(self, request: ModelRequest, result: StreamResult) -> None:
         """Add up what the attempt used, by the provider's count or else by our estimate."""
         self._latency = round(self._clock() - self._started, 4)
-        usage, guess = result.usage, estimate(request, result.text + result.thoughts + result.details)
+        rate = self._measure(self.model.name).characters_per_token
+        usage, guess = result.usage, estimate(request, result.text + result.thoughts + result.details, rate)
         if usage is None:
             if not guess.output and result.fault is not None:
                 return
