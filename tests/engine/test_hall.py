@@ -65,8 +65,8 @@ class Room:
         self.begun: list[str] = []
         self.discussions = Discussions(database)
         self.runs = Runs(database)
-        measuring = Measuring(TokenRates(database), Registry({}, {}), {})
-        self.planning = Planning(Personas(database, ()), Projects(database), measuring)
+        self.measuring = Measuring(TokenRates(database), Registry({}, {}), {})
+        self.planning = Planning(Personas(database, ()), Projects(database), self.measuring)
         self.files = Files(database)
         self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
         errands = Errands(database, SPEAKER, Budgets(database))
@@ -253,7 +253,7 @@ async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(room: Room) 
 
     started = await room.open()
     await room.finish()
-    planning = Deleting(Personas(room.database, ()), Projects(room.database))
+    planning = Deleting(Personas(room.database, ()), Projects(room.database), room.measuring)
     hall = room.hall_with(planning, room.begun.append)
     with pytest.raises(IntegrityError):
         await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And square?"), "key")

@@ -46,6 +46,7 @@ async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> 
         "provider": "given",
         "key": "server",
         "models": sorted(f"given/{name}" for name in BUILT_IN),
+        "token_rates": {},
         "error": None,
     }
     assert "scripted/echo" in found["scripted"]["models"]

@@ -7,7 +7,7 @@ message that is to be answered are always there.
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from moot.context.fitting import fitted, one_line
+from moot.context.fitting import fitted, listed, one_line
 from moot.context.prompts import filled, written
 from moot.context.tokens import tokens, tokens_of
 from moot.model.discussions import Message
@@ -26,7 +26,7 @@ Turn = list[Told]  # what the person said, and what was answered
 def identity(plan: Plan, who: Participant, seen: Sequence[Message]) -> str:
     """Say who one is; and, where the person is to be answered, whether to ask or to speak freely."""
     others = [one_line(one.name, NAME) for one in plan.speaking if one.id != who.id]
-    layers = [filled("advisor", {"name": one_line(who.name, NAME), "others": ", ".join(others)})]
+    layers = [filled("advisor", {"name": one_line(who.name, NAME), "others": listed(others)})]
     if not seen or not seen[-1].hidden:
         now = seen[-1].run if seen else None
         turns = {one.run for one in seen if one.participant == who.id and one.run != now}

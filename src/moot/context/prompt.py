@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from moot.context import advisors
+from moot.context.fitting import listed
 from moot.context.language import name_of
 from moot.context.prompts import written
 from moot.model.discussions import Message
@@ -35,7 +36,7 @@ def prompt(
 ) -> ModelRequest:
     """Write the request for one turn; `attached` are files and the like, by the message they came with."""
     if plan.advised:
-        system = _layered(plan, who, advisors.identity(plan, who, seen))
+        system = _layered(plan, plan.personas.get(who.id, ""), advisors.identity(plan, who, seen))
         told = advisors.thread(plan, who, seen, instruction, attached or {}, system)
     else:
         system = system_prompt(plan, who)
@@ -53,11 +54,12 @@ def prompt(
 
 def system_prompt(plan: Plan, who: Participant) -> str:
     """Put the layers in their order: stable ones first, so that providers can cache them."""
-    return _layered(plan, who, _identity(plan, who))
+    if plan.mode == "advisors":  # and none of them is active: whoever answers is nobody in particular
+        return _layered(plan, "", "")
+    return _layered(plan, plan.personas.get(who.id, ""), _identity(plan, who))
 
 
-def _layered(plan: Plan, who: Participant, identity: str) -> str:
-    persona = "" if plan.mode == "advisors" and not plan.advised else plan.personas.get(who.id, "")
+def _layered(plan: Plan, persona: str, identity: str) -> str:
     layers = (persona, identity, plan.project, _language(plan))
     return "\n\n".join(layer.strip() for layer in layers if layer.strip())
 
@@ -89,15 +91,11 @@ def _identity(plan: Plan, who: Participant) -> str:
     """Say who one is and who else is there, unless one is alone, or is to feel so."""
     present = [other for other in plan.participants if other.id != who.id]
     answering = [other for other in plan.speaking if other.id != who.id]
-    if not present or not plan.introduced or plan.mode == "advisors":
+    if not present or not plan.introduced:
         return ""
     name = IDENTITIES[plan.mode] if answering else "called_upon"
     others = present if name == "called_upon" else answering
-    return written(name).format(name=who.name, others=_listed([other.name for other in others]))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return written(name).format(name=who.name, others=listed([other.name for other in others]))
 
 
 def _language(plan: Plan) -> str:

@@ -45,7 +45,7 @@ def advised(said: Sequence[Message], participant: str, run: str) -> list[Message
     """The user's words and one's own of all runs, what the others said in the last one, and the newest brief."""
     seen = everything(said, participant, run)
     last = next((message.run for message in reversed(seen) if message.run != run), None)
-    briefs = [message for message in seen if message.hidden and message.thread is None]
+    briefs = [one for one in seen if one.hidden and one.role == "user" and one.thread is None]
     return [
         one
         for one in seen

@@ -5,7 +5,7 @@ Every turn ends with a TurnEnded, whatever went wrong on the way; whoever let it
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -24,7 +24,7 @@ from moot.model.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.model.faults import Fault, fault
+from moot.model.faults import Fault, Kind, fault
 from moot.model.measures import Measure
 from moot.model.money import total
 from moot.model.requests import ModelRequest
@@ -38,6 +38,11 @@ PATIENCE = 20.0  # seconds that a rate limit may ask us to wait
 LONGEST_PAUSE = 1.0  # seconds after which Moot asks itself again, unless it must wait longer
 BUSY = "Moot itself makes as many calls of models as it may in a minute."
 CROWDED = f"{BUSY} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
+ADVICE: Mapping[Kind, str] = {
+    "rate_limit": "Try again later, or choose another model.",
+    "overloaded": "Try again later, or choose another model.",
+    "timeout": "Try again, or choose a faster model.",
+}
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
 
 Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
@@ -243,6 +248,7 @@ class Turn:
         return StreamResult(self.stop.reason) if self.stop.reason else result
 
     def ended(self, result: StreamResult) -> TurnEnded:
+        result = _with_advice(result)
         first = result.first_token
         return TurnEnded(
             participant=self.seat.participant,
@@ -310,6 +316,14 @@ def _giving_up(result: StreamResult, tries: int) -> StreamResult:
     if result.fault is None or not result.fault.retryable:
         return result
     return _saying(result, result.fault, f"{result.fault.message} Gave up after {tries} tries.")
+
+
+def _with_advice(result: StreamResult) -> StreamResult:
+    """Say what to do about what failed, where the words do not say so yet."""
+    trouble = result.fault
+    if trouble is None or result.text or trouble.kind not in ADVICE or "Try again" in trouble.message:
+        return result
+    return _saying(result, trouble, f"{trouble.message} {ADVICE[trouble.kind]}")
 
 
 def _saying(result: StreamResult, trouble: Fault, words: str) -> StreamResult:
