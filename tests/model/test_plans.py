@@ -79,3 +79,4 @@ def test_another_model_comes_with_what_is_known_of_it() -> None:
     changed = plan.with_model("beta", "d/four", {"d/four": small})
     assert (changed.measure("d/four"), changed.measure("a/one").context) == (small, 9000)
     assert changed.measure("c/three") == Measure()
+    assert plan.with_model("beta", "a/one", {"a/one": small}).measures == plan.measures, "others have it too"

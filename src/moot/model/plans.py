@@ -65,7 +65,9 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
         def seated(who: Participant) -> Participant:
             return replace(who, model=model) if who.id == participant else who
 
-        known = {**self.measures, **(measures or {})}
+        # What others on this model were sent must stay as it was.
+        is_new = all(who.model != model for who in self.participants)
+        known = {**self.measures, **(measures or {})} if is_new else self.measures
         return replace(self, participants=tuple(map(seated, self.participants)), measures=known)
 
     def measure(self, model: str) -> Measure:
