@@ -386,6 +386,16 @@ async def test_the_table_goes_on_with_the_one_after_the_last_speaker(
     assert room.begun == [started.run.id, going_on.run.id]
 
 
+async def test_advisors_who_are_not_active_do_not_go_on_either(room: Room) -> None:
+    seats = tuple(replace(who, active=who.id != "alpha") for who in OPENING.participants)
+    started = await room.open(mode="advisors", participants=seats)
+    await room.answered(started, "beta")
+    await room.finish()
+    plan = await room.plan(await room.hall.go_on(CALLER, started.discussion.id, 1))
+    assert [who.id for who in plan.speaking] == ["beta", "gamma"]
+    assert plan.speaking[plan.first].id == "gamma"
+
+
 async def test_a_table_that_goes_on_is_active_again(room: Room) -> None:
     started = await room.open()
     await room.finish()
