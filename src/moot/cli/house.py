@@ -22,11 +22,13 @@ from moot.engine.casting import Casting
 from moot.engine.changes import Changes
 from moot.engine.durable import DurableRuns
 from moot.engine.errands import Errands
+from moot.engine.estimate import counted as counted_tokens
 from moot.engine.feeds import Feeds
 from moot.engine.hall import Hall
 from moot.engine.improving import Improvements
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
+from moot.engine.measuring import Measuring
 from moot.engine.perspectives import Perspectives
 from moot.engine.planning import Planning
 from moot.engine.recapping import Recapping
@@ -70,6 +72,7 @@ from moot.store.roll import Roll
 from moot.store.runs import Claim, Runs
 from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
+from moot.store.token_rates import TokenRates
 from moot.store.trials import Trials
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
@@ -86,17 +89,12 @@ class House:
         self._left = False
         self._seeking: list[asyncio.Task[None]] = []  # what finds runs that are to be executed here
         self.worker = f"worker-{uuid4().hex}" if database.is_postgres else "local"
-        self.accounts = Accounts(database)
-        self.personas = Personas(database, shipped())
-        self.runs = Runs(database)
-        self.discussions = Discussions(database)
+        self._open_stores(database)
         self.revocations = Revocations(self.accounts)
         self.readers = Readers(self.revocations)
         self.changes = Changes(self.discussions)
-        self.events = Events(database)
         self.feeds = Feeds(self.events)
         self.journal = Journal(self.events, self.feeds, lambda _: self._taken_over())
-        self.projects = Projects(database)
         self.provider_keys = ProviderKeys(database, sealer)
         self.casting = casting = Casting(registry, self.provider_keys, settings.fallback)
         rates, counted = settings.rates, Rates(database)
@@ -110,22 +108,18 @@ class House:
             self.journal,
             speaker,
             casting.models,
-            self._count_personas,
+            self._count,
             Recapping(database, casting.models, speaker, self.budgets),
         )
-        self.reports = Reports(database)
-        self.boards = Boards(database)
+        measuring = Measuring(self.token_rates, registry, settings.fallback)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
-        self.insights = Insights(database)
-        self.files = Files(database)
         self.uploads = Uploads(self.files)
         self.attaching = Attaching(self.files, registry)
         errands = Errands(database, speaker, self.budgets)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
         self._hold_trials(casting, errands)
-        self.planning = Planning(self.personas, self.projects)
-        self.bills = Bills(database)
+        self.planning = Planning(self.personas, self.projects, measuring)
         self.treasury = Treasury(database, self.budgets, casting.models)
         self.hall = Hall(
             database,
@@ -139,7 +133,7 @@ class House:
         )
         retries = Retries(database, self.worker)
         self.retrying = Retrying(
-            database, self.hall, retries, self.treasury, self.attaching, self.durable.start
+            database, self.hall, retries, self.treasury, self.attaching, measuring, self.durable.start
         )
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
@@ -151,6 +145,21 @@ class House:
         self._check_models(settings)
         self.limits = _limits(rates, counted)
         self.registry = registry
+
+    def _open_stores(self, database: Database) -> None:
+        """Put together what is kept, and what is only read out of it."""
+        self.accounts = Accounts(database)
+        self.personas = Personas(database, shipped())
+        self.runs = Runs(database)
+        self.discussions = Discussions(database)
+        self.events = Events(database)
+        self.projects = Projects(database)
+        self.token_rates = TokenRates(database)
+        self.reports = Reports(database)
+        self.boards = Boards(database)
+        self.insights = Insights(database)
+        self.files = Files(database)
+        self.bills = Bills(database)
 
     def _check_models(self, settings: Settings) -> None:
         """Refuse settings that name a model which nobody offers."""
@@ -177,7 +186,7 @@ class House:
         names = (
             "accounts attaching boards changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
-            " bills budgets casting planning stateless treasury retelling trials court improvements accepting"
+            " bills budgets casting planning stateless token_rates treasury retelling trials court improvements accepting"
             " perspectives"
         )
         return {name: getattr(self, name) for name in names.split()}
@@ -260,11 +269,13 @@ class House:
         for run in tuple(self.durable.live):
             self.durable.told(run)
 
-    async def _count_personas(self, claim: Claim, turns: Sequence[Message]) -> None:
+    async def _count(self, claim: Claim, turns: Sequence[Message]) -> None:
+        """Count, once nobody waits for it any more, who played a part, and what providers made of the words."""
         parts = {who.id: who.persona for who in claim.plan.participants}
         for turn in turns:
             if persona := parts.get(turn.participant or ""):
                 await self.personas.count(claim.tenant, persona, completed=turn.status == "completed")
+        await self.token_rates.add(counted_tokens(turns))
 
 
 @contextlib.asynccontextmanager

@@ -160,7 +160,7 @@ class Stateless:
     ) -> TurnEnded:
         act_of = partial(Act, who.role, lesson.board)
         ended = await self._speaker.speak(
-            Seat(who.id, "turn"), chain, lesson.request(who), stop, heard.put, act_of
+            Seat(who.id, "turn"), chain, lesson.request(who), stop, heard.put, act_of=act_of
         )
         await heard.put(ended)
         return ended
