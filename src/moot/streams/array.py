@@ -27,7 +27,10 @@ _COMMENTS = {"//": "\n", "/*": "*/"}
 
 
 class ArrayReader:
-    """Each step reads on from `_at`, and says whether there is enough for the next one to go on."""
+    """Feed it what has come, and close it when no more will.
+
+    Each step reads on from `_at`, and says whether there is enough for the next one to go on.
+    """
 
     def __init__(self) -> None:
         self._text = ""
@@ -239,7 +242,7 @@ class ArrayReader:
     def _ends_string(self, rest: str) -> bool | None:
         return ends(
             rest,
-            self._nest.path(8 if self._doubt else 1),
+            self._nest.path(8) if self._doubt else self._nest.inside,
             doubt=self._doubt,
             named=self._named,
             last=self._last or len(rest) == WINDOW,

@@ -6,7 +6,10 @@ from msgspec import Struct
 
 
 class Grown(Struct, frozen=True):
-    """Speech that was added. What two items say is kept apart by a space, unless there is white space."""
+    """Speech that was added.
+
+    What two items say is kept apart by a space, unless there is white space or the script puts none between sentences.
+    """
 
     text: str
 

@@ -70,6 +70,13 @@ class Nest:
         while self._levels and type(self._levels[-1]) is dict:
             self._levels.pop()
 
+    @property
+    def inside(self) -> str:
+        """What is open and innermost: "{" or "[", or "" for nothing."""
+        if not self._levels:
+            return ""
+        return "{" if type(self._levels[-1]) is dict else "["
+
     def path(self, levels: int) -> str:
-        """Show what is open, innermost first."""
+        """Show so many of what is open, innermost first."""
         return "".join("{" if type(level) is dict else "[" for level in self._levels[: -levels - 1 : -1])
