@@ -12,8 +12,8 @@ _GAP = re.compile(r"(?:\s+|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _CLOSING = {"{": "}", "[": "]", "": "]"}
 _KEY = {quote: re.compile(rf"{quote}(?:[^{quote}\\\x00-\x1f]+|\\.)*", re.DOTALL) for quote in QUOTES}
 _PLAIN_KEY = re.compile(r"[\"'][\w-]{0,40}")
-# What looks like half a key when nothing follows, but begins with a quote that was meant to end the string.
-_NO_MEMBER = re.compile(r"\s*(?:,\s*[\"']\s*[}\]]|[\"'])")
+_HALF_KEY = re.compile(r"\s*[\"']")
+_LAST_QUOTE = re.compile(r"\s*,\s*[\"']\s*[}\]]")
 _AFTER_PAIR = re.compile(r"[\s,.;:!?)\]}\"']")
 _NAME = re.compile(r"[^\W\d]\w{0,40}")
 SCALAR = re.compile(r"-?[0-9]|(?:true|false|null|True|False|None|NaN)(?=\W)")
@@ -42,9 +42,14 @@ def ends(rest: str, path: str, *, doubt: bool, named: bool, last: bool) -> bool 
     written without quotes.
     """
     found = _ends(rest, path, doubt=doubt, named=named)
-    if found is None and last:
-        return path[:1] != "{" or not _NO_MEMBER.match(rest)
-    return found
+    return _ends_if_open(rest, path) if found is None and last else found
+
+
+def _ends_if_open(rest: str, path: str) -> bool:
+    """Take half a member for one, unless no comma is before it, or it is rather the quote before the last brackets."""
+    if path[:1] != "{":
+        return True
+    return not _HALF_KEY.match(rest) and (len(rest) == WINDOW or not _LAST_QUOTE.match(rest))
 
 
 def _ends(rest: str, path: str, *, doubt: bool, named: bool) -> bool | None:
