@@ -94,7 +94,6 @@ class House:
         rates, counted = settings.rates, Rates(database)
         admission = Admission(database, counted, rates.model_calls_a_minute)
         speaker = Speaker(settings.limits, admit=admission.wait)
-        self.stateless = Stateless(speaker)
         self.durable = DurableRuns(
             database, self.worker, self.journal, speaker, casting.models, self._count_personas
         )
@@ -107,6 +106,7 @@ class House:
         self.attaching = Attaching(self.files, registry)
         self.budgets = Budgets(database, settings.budget)
         errands = Errands(database, speaker, self.budgets)
+        self.stateless = Stateless(database, speaker, errands)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
         self.planning = Planning(self.personas, self.projects)
@@ -194,6 +194,7 @@ class House:
                 yield
             finally:
                 await self.titles.close()
+                await self.stateless.close()
                 await _cancelled(tasks)
 
     async def _launch(self) -> None:

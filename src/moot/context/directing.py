@@ -82,7 +82,7 @@ def floor_of(
         limit=plan.directed.turns,
         turn=turn,
         spoke=tuple(map(_spoke, turns)),
-        heard=tuple(Heard(m.name or "The user", m.content, m.role == "user") for m in spoken[-LAST:]),
+        heard=tuple(Heard(m.name or "The user", m.content, m.role == "user") for m in spoken),
         trigger=plan.directed.trigger,
         topic=plan.directed.topic,
         board=board_of(before),
@@ -181,7 +181,7 @@ def _material(floor: Floor, choices: Sequence[str]) -> str:
     parts = [
         f"The topic: {floor.topic}" if floor.topic else "",
         "At the table:\n" + "\n".join(map(_introduced, floor.agents)),
-        "The last words, oldest first:\n" + "\n".join(map(_quoted, floor.heard)),
+        "The last words, oldest first:\n" + "\n".join(map(_quoted, floor.heard[-LAST:])),
         "Turns since the user spoke:\n" + ("\n".join(map(_reported, floor.spoke)) or "none yet"),
         digest(floor.board),
         f"Turn {floor.turn + 1} of {floor.limit}. You may choose: {', '.join(choices)}",
