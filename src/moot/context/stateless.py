@@ -50,7 +50,7 @@ class Lesson(Struct, frozen=True, kw_only=True):
             limit=self.plan.directed.turns,
             turn=self.state.turn_count,
             spoke=tuple(map(_spoke, self.responses)),
-            heard=tuple(Heard(m.name or "The user", m.content, m.role == "user") for m in spoken),
+            heard=tuple(map(_heard, spoken)),
             trigger=self.plan.directed.trigger,
             topic=self.plan.directed.topic,
             board=self.board,
@@ -142,6 +142,12 @@ def _understood(response: AgentResponse) -> AgentResponse:
     return replace(
         response, whiteboard_actions=tuple(replace(one, params=params_of(action)) for one, action in actions)
     )
+
+
+def _heard(message: Message) -> Heard:
+    if message.role == "user":
+        return Heard("The user", message.content, person=True)
+    return Heard(message.name or "Somebody who has left", message.content)
 
 
 def _spoke(one: AgentResponse) -> Spoke:
