@@ -54,3 +54,18 @@ def drawn(name: str, agent: str = "mira", **params: Any) -> dict[str, Any]:
 
 def lesson(*agents: dict[str, Any], **more: Any) -> Lesson:
     return lesson_of(msgspec.convert(body(*agents, **more), ChatRequest))
+
+
+def heard(text: str) -> list[Any]:
+    """All events of a stream, each of which says twice what it is."""
+    told = []
+    for block in text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if lines:
+            told.append(msgspec.json.decode(lines["data"]))
+            assert lines["event"] == told[-1]["type"]
+    return told
+
+
+def types(events: list[Any]) -> list[str]:
+    return [event["type"] for event in events]
