@@ -18,6 +18,7 @@ Id = Annotated[str, Meta(min_length=1, max_length=100)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Words = Annotated[str, Meta(max_length=50_000)]
 ActionName = Annotated[str, Meta(max_length=100)]
+Params = dict[str, Annotated[object, Meta(extra_json_schema={"description": "Any JSON"})]]
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 
 
@@ -54,7 +55,7 @@ class Part(_Wire, frozen=True, kw_only=True):
     type: Literal["text", "action"]
     content: Words = ""
     name: ActionName = ""
-    params: dict[str, object] = {}
+    params: Params = {}
 
 
 class Said(_Wire, frozen=True, kw_only=True):
@@ -73,7 +74,7 @@ class Drawn(_Wire, frozen=True, kw_only=True, omit_defaults=False):
     action_name: ActionName
     agent_id: Id
     agent_name: Name
-    params: dict[str, object] = {}
+    params: Params = {}
 
 
 class AgentResponse(_Wire, frozen=True, kw_only=True, omit_defaults=False):
@@ -142,7 +143,7 @@ class TextEvent(_Event, frozen=True, kw_only=True):
 class ActionEvent(_Event, frozen=True, kw_only=True):
     action_id: str
     action_name: str
-    params: dict[str, object]
+    params: Params
     agent_id: str
     message_id: str
 
