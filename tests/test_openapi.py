@@ -156,7 +156,7 @@ def make_real(case: Case[Any], ids: Ids) -> None:
     if (asked := case.path.rpartition("/")[2]) in {"export", "consolidate"}:
         case.body = {"model": f"scripted/{asked}"}
     if case.path == STATELESS and isinstance(case.body, dict):
-        config = case.body["config"]
+        config: Any = case.body["config"]
         agents = [{**one, "model": None} for one in config["agents"]]
         present = {"agents": agents, "agentIds": [agents[0]["id"], *config["agentIds"]][:24]}
         case.body |= {"model": "scripted/echo", "apiKey": "", "config": {**config, **present}}

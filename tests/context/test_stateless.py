@@ -13,7 +13,7 @@ from moot.model.chunks import Text
 from moot.model.errors import UsageError
 from tests.lessons import LI, MIRA, TOM, drawn, lesson, response, state
 
-CIRCLE = {"shape": "circle", "x": 10, "y": 10}
+CIRCLE: dict[str, Any] = {"shape": "circle", "x": 10, "y": 10}
 
 
 def texts(found: Lesson, who: str) -> list[tuple[str, str]]:

@@ -74,3 +74,12 @@ async def test_it_is_over_when_all_was_read(relay: Relay[int]) -> None:
         with pytest.raises(StopAsyncIteration):
             await anext(reading)
     await telling
+
+
+async def test_a_reader_does_not_wait_for_who_was_lost(
+    relay: Relay[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.001)
+    await relay.tell([1])
+    relay.close()
+    assert [some async for some in relay.read()] == [[1]]

@@ -318,6 +318,16 @@ async def test_a_mistake_of_ours_is_logged_and_ends_the_turn(
     assert "a turn without a state failed" in caplog.text
 
 
+async def test_a_turn_that_cannot_be_paid_ends_all_the_same(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(database, m=Script(answer=SAYING, price=DEAR))
+    stranger = Payer(tenant="nobody", account=None)
+    assert done(await desk.turn(lesson(), payer=stranger)).agent_had_content
+    assert "a turn without a state could not be paid" in caplog.text
+    assert len(desk.stateless) == 0
+
+
 async def test_in_a_rush_each_sees_what_the_one_before_has_cost(database: Database) -> None:
     desk = Desk(database, budget=1.0, m=Script(answer=SAYING, price=DEAR))
     turns = await asyncio.gather(*(desk.turn(lesson()) for _ in range(10)))

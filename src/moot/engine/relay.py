@@ -14,6 +14,7 @@ class Relay(Generic[T]):
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[list[T] | None] = asyncio.Queue(WAITING)
         self._left = asyncio.Event()
+        self._closed = False
 
     async def tell(self, some: list[T]) -> None:
         await self._put(some)
@@ -22,6 +23,10 @@ class Relay(Generic[T]):
         """Say that nothing follows, and wait until all was read, or the reader has left."""
         await self._put(None)
         await self._left.wait()
+
+    def close(self) -> None:
+        """Say that nobody will tell anything any more, whatever became of them."""
+        self._closed = True
 
     async def read(self) -> AsyncGenerator[list[T], None]:
         """Yield what is told, until the end; an empty list is: still here."""
@@ -40,7 +45,7 @@ class Relay(Generic[T]):
             async with asyncio.timeout(LOOK_SECONDS):
                 return await self._waiting.get()
         except TimeoutError:
-            return []
+            return None if self._closed else []
 
     def _leave(self) -> None:
         self._left.set()

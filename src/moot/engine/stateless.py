@@ -61,7 +61,7 @@ class Stateless:
         turn = Turn(lesson, chains, self._speaker, stop, relay)
         task = asyncio.create_task(self._take(turn, payer, relay))
         self._taking[task] = stop
-        task.add_done_callback(self._taking.pop)
+        task.add_done_callback(partial(self._taken, relay))
         try:
             async with aclosing(relay.read()) as told:
                 async for some in told:
@@ -91,6 +91,12 @@ class Stateless:
         ) as error:  # others have spent the rest of the budget meanwhile, or the database is away
             await relay.tell([Error(message=str(error))])
         await relay.end()
+
+    def _taken(self, relay: Relay[ChatEvent], task: asyncio.Task[None]) -> None:
+        del self._taking[task]
+        relay.close()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a turn without a state could not be paid", exc_info=error)
 
     def _within_budget(self, payer: Payer | None) -> AbstractAsyncContextManager[None]:
         if payer is None or payer.account is None:
