@@ -15,6 +15,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
+from moot.model.stateless import NAMES
 from tests.databases import database_url
 from tests.serving import MootServer, serving
 
@@ -27,6 +28,7 @@ CHECKS = [
 ]
 EXAMPLES = 8
 ENDLESS = "/api/events"
+STATELESS = "/api/stateless/chat"
 WITHOUT_INPUT = {"/healthz", "/readyz"}
 
 SETTINGS = """\
@@ -170,6 +172,11 @@ def make_real(case: Case[Any], ids: Ids) -> None:
         case.body = case.body | {"model": f"scripted/{asked}"}
     if asked == "assertions" and isinstance(case.body, dict):
         case.body = {"assertions": "It answers.", "judge": "scripted/judge"}
+    if case.path == STATELESS and isinstance(case.body, dict):
+        config: Any = case.body["config"]
+        agents = [{**one, "model": None} for one in config["agents"]]
+        present = {"agents": agents, "agentIds": [agents[0]["id"], *config["agentIds"]][:24]}
+        case.body |= {"model": "scripted/echo", "apiKey": "", "config": {**config, **present}}
     if isinstance(case.body, dict) and "participants" in case.body:
         made_up = dict.fromkeys(("persona", "project", "model", "language", "clerk", "files"))
         kept = {name: value for name, value in case.body.items() if name not in made_up}
@@ -203,11 +210,26 @@ def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
 
 
 def test_streams_are_described_as_streams(description: Any) -> None:
-    posted = ("/api/trials/{id}/improve", "/api/perspectives")
-    for path in (*posted, "/api/events", "/api/runs/{id}/events"):
-        answers = description["paths"][path]["post" if path in posted else "get"]["responses"]
+    for path in (
+        "/api/trials/{id}/improve",
+        "/api/perspectives",
+        STATELESS,
+        "/api/events",
+        "/api/runs/{id}/events",
+    ):
+        (operation,) = description["paths"][path].values()
+        answers = operation["responses"]
         assert list(answers["200"]["content"]) == ["text/event-stream"]
     assert "content" not in answers["204"]
+
+
+def test_the_events_of_a_turn_without_a_state_are_described_by_name(description: Any) -> None:
+    answer = description["paths"][STATELESS]["post"]["responses"]["200"]
+    data = answer["content"]["text/event-stream"]["schema"]["properties"]["data"]["contentSchema"]
+    assert set(data["discriminator"]["mapping"]) == set(NAMES.values())
+    assert not [name for name in description["components"]["schemas"] if "stateless" in name], (
+        "no name is taken"
+    )
 
 
 def test_the_description_says_how_to_log_in_and_where_one_need_not(description: Any) -> None:

@@ -15,6 +15,7 @@ from moot.store.accounts import Accounts
 from moot.store.database import Database
 from moot.store.migration import migrate
 from moot.store.schema import metadata
+from tests import lessons
 from tests.databases import KINDS, database_url
 from tests.serving import MootServer, Reply, serving
 
@@ -28,6 +29,9 @@ answer = '{{"summary": "{SECRET}", "usefulness": 1, "insights": [{{"title": "{SE
 
 [judge]
 answer = '{{"verdicts": [{{"number": 1, "reason": "{SECRET}", "passed": false}}]}}'
+[mirror]
+answer = '[{{"type": "text", "content": "{{system}}"}}]'
+chunk = 10_000
 """
 RESTLESS = {"rate", "session", "worker", "persona_use"}  # tables that change by themselves
 
@@ -47,6 +51,7 @@ BODIES: dict[str, Any] = {
     "trials_judge": {"assertions": "It is hers.", "judge": "scripted/judge"},
 }
 OPENING = {"message": "Whose is it?", "participants": ["scripted/echo"]}
+WITHOUT_IDS = "stateless_chat"  # whose personas are words; a test of its own shows it
 NOT_TENANTS = {"/api/keys/{provider}"}  # providers have the same names for everybody
 
 Headers = dict[str, str]
@@ -272,7 +277,7 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         name = operation["operationId"]
         content = operation["requestBody"]["content"]
         for field in fields(content.get("application/json", {}).get("schema", {}), stage.components):
-            if field[-1] not in kinds:
+            if field[-1] not in kinds or name == WITHOUT_IDS:
                 continue
             body = with_field(BODIES.get(name, OPENING), field, stage.ids[kinds[field[-1]]]["id"])
             here = filled(path, next((ids for p, ids in own.items() if path.startswith(p)), {}))
@@ -292,6 +297,17 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         ("budget_estimate", ("project",)),
     } <= tried
     assert await stage.state() == before
+
+
+async def test_what_is_kept_for_another_is_not_told_to_who_keeps_everything_itself(stage: Stage) -> None:
+    persona, before = stage.ids["/api/personas/"]["id"], await stage.state()
+    agent = {"id": "ursula", "name": "Ursula", "persona": persona}
+    asked = lessons.body(agent, model="scripted/mirror")
+    reply = await stage.server.post("/api/stateless/chat", asked, stage.bob["token"])
+    said = "".join(event["data"].get("content", "") for event in lessons.heard(reply.text))
+    assert (reply.status, persona in said, SECRET in said) == (200, True, False)
+    after = await stage.state()
+    assert {table for table in after if after[table] != before[table]} == {"charge"}
 
 
 @pytest.mark.parametrize("credential", ["token", "session"])

@@ -100,7 +100,6 @@ class House:
         rates, counted = settings.rates, Rates(database)
         admission = Admission(database, counted, rates.model_calls_a_minute)
         speaker = Speaker(settings.limits, admit=admission.wait)
-        self.stateless = Stateless(speaker)
         self.budgets = Budgets(database, settings.budget)
         self.durable = DurableRuns(
             database,
@@ -116,6 +115,7 @@ class House:
         self.uploads = Uploads(self.files)
         self.attaching = Attaching(self.files, registry)
         errands = Errands(database, speaker, self.budgets)
+        self.stateless = Stateless(database, speaker, errands)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
         self._hold_trials(casting, errands)
@@ -227,6 +227,7 @@ class House:
                 yield
             finally:
                 await self.titles.close()
+                await self.stateless.close()
                 await _cancelled(tasks)
 
     async def _launch(self) -> None:

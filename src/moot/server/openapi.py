@@ -5,7 +5,7 @@ What may go wrong is the same everywhere, so it is added here.
 
 from collections.abc import Iterator, Mapping
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, Union, get_args
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, Router
@@ -24,6 +24,7 @@ from moot.engine.improving import Progress
 from moot.engine.perspectives import Perspective
 from moot.model.changes import Change
 from moot.model.events import Event
+from moot.model.stateless import FRAMES
 from moot.server import sse, uploads
 from moot.server.auth import COOKIE, OPEN_TO_ALL
 from moot.server.problems import MEDIA_TYPE, Problem
@@ -49,6 +50,7 @@ STREAMS: Mapping[str, Any] = {
     "/api/events": Change,
     "/api/trials/{id}/improve": Progress,
     "/api/perspectives": Perspective,
+    "/api/stateless/chat": Union[tuple(FRAMES.values())],  # noqa: UP007 - of a list
 }
 ASKING = ("trials", "perspectives")  # groups that ask models outside of any run
 UPLOAD = "/api/files"
@@ -195,7 +197,7 @@ def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
         yield 409
     if operation.takes is not None:
         yield from (408, 413, 415)
-    if operation.method == "post" and {"discussions", "knowledge", "lanes", *ASKING} & set(tags):
+    if operation.method == "post" and {"discussions", "knowledge", "lanes", "stateless", *ASKING} & set(tags):
         yield 402
     if {"knowledge", *ASKING} & set(tags):
         yield 502
