@@ -137,7 +137,7 @@ class Turns:
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
             return await self._keep(_refused(seat, who, error), manner, self._newest())
         brief = await self._brief(seat, manner, manner.brief, chain) if manner.brief else None
-        if brief is not None and (same := self._answer_to(brief, seat)) is not None:
+        if brief is not None and not manner.acting and (same := self._answer_to(brief, seat)) is not None:
             return same.status
         return await self._spoken(seat, who, manner, chain, brief)
 
