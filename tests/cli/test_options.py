@@ -21,7 +21,7 @@ def options(**given: Any) -> Options:
         ({"mode": "consensus", "models": THREE[:1]}, "A consensus needs at least two models"),
         ({"mode": "debate", "models": THREE[:1]}, "A debate needs at least two models"),
         ({"mode": "debate", "models": ()}, "name each of them with -m"),
-        ({"mode": "debate", "rounds": 2}, "add --mode consensus"),
+        ({"mode": "debate", "rounds": 2}, "--rounds is for --mode consensus: add that, or leave"),
         ({"lead": "Beta"}, "--lead is for --mode debate: add that, or leave --lead out."),
         ({"mode": "consensus", "gate": True}, "--gate is for --mode debate"),
         ({"quorum": 2}, "--quorum is for --mode debate"),

@@ -67,7 +67,7 @@ async def test_whoever_was_stopped_is_not_asked_again() -> None:
     )
     await directed(table)
     assert [line for line in table.told if " sees " in line] == snapshot(
-        ["turn/0/alpha sees in_lesson: stopped"]
+        ["turn/0/alpha sees in_lesson: stopped", "turn/1/beta sees in_lesson"]
     )
 
 

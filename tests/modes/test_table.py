@@ -29,7 +29,7 @@ async def test_a_mode_ends_and_gives_every_turn_a_name_of_its_own(
     at: Table = table
     await MODES[mode](at)
     spoken = [line for line in table.told if " sees " in line]
-    assert 1 <= len(spoken) <= seats * (rounds + 2) + turns
+    assert 1 <= len(spoken) <= seats * (rounds + 2) + max(turns, table.plan.directed.turns)
     assert all(any(f"sees {view}" in line for view in VIEWS) for line in spoken)
 
 
@@ -37,6 +37,6 @@ def test_every_mode_says_who_one_is_in_it() -> None:
     assert IDENTITIES.keys() == MODES.keys()
 
 
-def test_people_choose_among_four_modes() -> None:
-    assert set(CHOOSABLE) == {"single", "parallel", "consensus", "debate"}
+def test_people_choose_among_these_modes() -> None:
+    assert set(CHOOSABLE) == {"single", "parallel", "consensus", "debate", "directed"}
     assert set(CHOOSABLE) < set(MODES)

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from moot.board.digest import digest
 from moot.board.replay import Board, Entry, replayed
 from moot.context.prompts import filled, written
-from moot.model.actions import described, name_of
+from moot.model.actions import name_of
 from moot.model.directed import LessonRole
 from moot.model.discussions import Message
+from moot.model.manual import described
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.model.requests import Message as Told

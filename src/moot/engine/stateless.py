@@ -14,12 +14,13 @@ from moot.context.prompt import prompt
 from moot.engine.speaker import Speaker
 from moot.engine.structured import structured
 from moot.model import stateless as wire
-from moot.model.actions import name_of, params_of, read_action, schema_for
+from moot.model.actions import name_of, params_of, read_action
 from moot.model.directed import Directed
 from moot.model.discussions import Message
 from moot.model.errors import ActionRefused, UsageError
 from moot.model.events import ActionDropped, ActionTaken, Decided, Event, Seat, TextDelta, TurnEnded
 from moot.model.ids import new_id
+from moot.model.manual import line_for
 from moot.model.money import Charge
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -75,7 +76,7 @@ class Lesson:
             if one.agent_id != who.id and one.content_preview
         ]
         asked = prompt(self.plan, who, self.said, now(self.board, peers))
-        return msgspec.structs.replace(asked, array_of=Raw(msgspec.json.encode(schema_for(who.role))))
+        return msgspec.structs.replace(asked, array_of=Raw(msgspec.json.encode(line_for(who.role))))
 
 
 class Stateless:

@@ -16,7 +16,6 @@ from moot.context.views import View, everything
 from moot.engine.estimate import estimate
 from moot.engine.room import MOST, room
 from moot.engine.speaker import ActOf, Speaker
-from moot.model.actions import schema_for
 from moot.model.chunks import Usage
 from moot.model.debates import Lane, LaneStatus
 from moot.model.discussions import Message, Role
@@ -36,6 +35,7 @@ from moot.model.events import (
 )
 from moot.model.faults import fault
 from moot.model.ids import new_id
+from moot.model.manual import line_for
 from moot.model.money import Charge, dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -245,7 +245,7 @@ class Turns:
         )
         act_of: ActOf | None = None
         if manner.acting:
-            request = replace(request, array_of=Raw(msgspec.json.encode(schema_for(who.role))))
+            request = replace(request, array_of=Raw(msgspec.json.encode(line_for(who.role))))
             act_of = partial(Act, who.role, board_of(self._transcript.said))
         stop = self.stops[who.id]
         async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written

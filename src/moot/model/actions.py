@@ -141,11 +141,3 @@ def choices(kind: type[Action], field: str) -> tuple[str, ...]:
         if isinstance(item, inspect.LiteralType)
     ]
     return tuple(str(value) for value in literals[0].values) if literals else ()
-
-
-def described(role: LessonRole | None) -> str:
-    return ", ".join(allowed(role))
-
-
-def schema_for(role: LessonRole | None) -> dict[str, object]:
-    return {"type": "object"}
