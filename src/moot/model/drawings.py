@@ -94,7 +94,7 @@ class ChartData(Struct, frozen=True, kw_only=True):
 
 
 class DrawChart(Draw, frozen=True, kw_only=True, tag="wb_draw_chart"):
-    """Draw a chart: series of numbers, one number for each label."""
+    """Draw a chart of numbers, one for each label in each series; bars lie, columns stand, a scatter begins with its x."""
 
     chart_type: Literal["bar", "column", "line", "pie", "ring", "area", "radar", "scatter"]
     x: Coordinate
