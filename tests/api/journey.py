@@ -12,12 +12,14 @@ from aiohttp import web
 from moot.lab.server import Lab
 from moot.providers.scripts import BUILT_IN, Script, Scripts
 from tests.api.debating import TABLE
+from tests.api.lessons import AGENTS
 from tests.serving import SECONDS, MootServer
 
 LONG = " ".join(f"word{place}" for place in range(400))
 SCRIPTS = {
     **BUILT_IN,
     **TABLE,
+    **AGENTS,
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
     "long": Script(answer=LONG, pace=0.02),
