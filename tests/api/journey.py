@@ -13,6 +13,7 @@ from moot.lab.server import Lab
 from moot.providers.scripts import BUILT_IN, Script, Scripts
 from tests.api.advising import ADVISORS
 from tests.api.debating import TABLE
+from tests.api.lessons import AGENTS
 from tests.serving import SECONDS, MootServer
 
 LONG = " ".join(f"word{place}" for place in range(400))
@@ -20,6 +21,7 @@ SCRIPTS = {
     **BUILT_IN,
     **TABLE,
     **ADVISORS,
+    **AGENTS,
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
     "long": Script(answer=LONG, pace=0.02),

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from moot.cli.options import Options, check, plan, typed
 from moot.model.advisors import Advisors
 from moot.model.debates import Debate
+from moot.model.directed import Directed
 from moot.model.errors import UsageError
 from moot.model.participants import seat
 
@@ -22,7 +24,7 @@ def options(**given: Any) -> Options:
         ({"mode": "consensus", "models": THREE[:1]}, "A consensus needs at least two models"),
         ({"mode": "debate", "models": THREE[:1]}, "A debate needs at least two models"),
         ({"mode": "debate", "models": ()}, "name each of them with -m"),
-        ({"mode": "debate", "rounds": 2}, "--rounds is for --mode consensus"),
+        ({"mode": "debate", "rounds": 2}, "--rounds is for --mode consensus: add that, or leave"),
         ({"lead": "Beta"}, "--lead is for --mode debate: add that, or leave --lead out."),
         ({"mode": "consensus", "gate": True}, "--gate is for --mode debate"),
         ({"quorum": 2}, "--quorum is for --mode debate"),
@@ -35,6 +37,13 @@ def options(**given: Any) -> Options:
         ({"mode": "debate", "deadline": 0.0}, "--deadline must be more than 0"),
         ({"mode": "debate", "deadline": float("inf")}, "--deadline must be"),
         ({"cap": -1.0}, "--cap must be more than 0"),
+        ({"roles": ("teacher",)}, "--role is for --mode directed: add that, or leave --role out."),
+        ({"mode": "debate", "turns": 3}, "--turns is for --mode directed"),
+        ({"mode": "consensus", "board": Path("b.png")}, "--board is for --mode directed"),
+        ({"mode": "directed", "roles": ("pupil",)}, "--role pupil: there are teacher, assistant, student."),
+        ({"mode": "directed", "roles": ("student",) * 4}, "--role is given 4 times for 3 models"),
+        ({"mode": "directed", "board": Path("b.gif")}, r"--board b.gif: the name must end in .svg or .png."),
+        ({"mode": "directed", "gate": True}, "--gate is for --mode debate"),
         ({"cap": float("nan")}, "--cap must be"),
     ],
 )
@@ -52,6 +61,8 @@ def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, 
         {"models": (), "cap": 0.5},
         {"mode": "advisors", "early": 0, "cross_talk": True, "synthesis": True},
         {"mode": "advisors", "models": ()},
+        {"mode": "directed", "models": THREE[:1]},
+        {"mode": "directed", "roles": ("teacher", "student"), "turns": 3, "board": Path("b.svg")},
     ],
 )
 def test_what_goes_together_is_not(given: dict[str, Any]) -> None:
@@ -97,6 +108,27 @@ class TestPlan:
     ) -> None:
         made = plan(options(models=models, mode=mode), seat(models))
         assert (made.mode, made.introduced, made.debate, made.cap) == (chosen, introduced, Debate(), None)
+
+    @pytest.mark.parametrize(
+        ("roles", "given"),
+        [
+            ((), ["teacher", "student", "student"]),
+            (("assistant",), ["assistant", "student", "student"]),
+            (("student", "student", "teacher"), ["student", "student", "teacher"]),
+        ],
+    )
+    def test_roles_are_in_the_order_of_the_models_and_else_the_first_teaches(
+        self, roles: tuple[str, ...], given: list[str]
+    ) -> None:
+        made = plan(options(mode="directed", roles=roles), seat(THREE))
+        assert [who.role for who in made.participants] == given
+
+    def test_a_directed_discussion_has_the_turns_that_were_asked_for_or_ten(self) -> None:
+        assert plan(options(mode="directed", turns=3), seat(THREE)).directed == Directed(turns=3)
+        assert plan(options(mode="directed"), seat(THREE)).directed == Directed(turns=10)
+
+    def test_in_other_modes_nobody_has_a_role(self) -> None:
+        assert {who.role for who in plan(options(), seat(THREE)).participants} == {None}
 
     def test_how_to_ask_is_the_same_for_all(self) -> None:
         made = plan(options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."), seat(THREE))

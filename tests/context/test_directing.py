@@ -59,6 +59,7 @@ def floor(
         (floor(words="What do you think, tom?"), "tom", "The user spoke to Tom."),
         (floor("tom", words="Tom and Li, speak."), "li", "The user spoke to Li."),
         (floor(words="Why is that?"), "mira", "The user's question waits for an answer."),
+        (floor("mira-", words="Why is that?"), "tom", "The user's question waits for an answer."),
         (floor(agents=()), END, "Nobody is left who could speak."),
     ],
 )

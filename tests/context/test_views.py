@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.context.views import VIEWS, View, advised, blind, briefed, everything, own_thread
+from moot.context.views import VIEWS, View, advised, blind, briefed, everything, in_lesson, own_thread
 from moot.model.discussions import Message
 from tests.context.logs import Log, logs
 
@@ -65,7 +65,7 @@ def test_what_is_not_seen_has_a_reason(log: Log) -> None:
 def test_what_is_said_later_does_not_change_what_was_seen(view: View, log: Log, upto: int) -> None:
     then = view(log.said[:upto], log.who.id, log.run)
     now = [message for message in seen(view, log) if message.number <= upto]
-    if view in {briefed, advised}:  # a newer brief takes the place of an older one
+    if view in {briefed, advised, in_lesson}:  # a newer brief takes the place of an older one
         then, now = ([message for message in some if not message.hidden] for some in (then, now))
     if view is advised:  # and a newer turn of the others that of an older one
         own = {None, log.who.id}
@@ -144,3 +144,23 @@ DISCUSSION = [
 )
 def test_a_discussion_as_it_is_seen_from_each_seat(view: View, who: str, numbers: list[int]) -> None:
     assert [message.number for message in view(DISCUSSION, who, "now")] == numbers
+
+
+@given(log=logs())
+def test_in_a_lesson_one_reads_all_that_was_said_and_only_one_s_newest_brief(log: Log) -> None:
+    shown, all_of_it = seen(in_lesson, log), seen(everything, log)
+    briefs = [message for message in all_of_it if message.hidden]
+    assert shown == [message for message in all_of_it if message not in briefs[:-1]]
+    for message in shown:
+        assert not message.hidden or message.audience is None or log.who.id in message.audience
+
+
+def test_nobody_reads_another_s_brief_in_a_lesson() -> None:
+    briefs = [
+        said(number, f"Brief {number}", hidden=True, audience=(who,))
+        for number, who in ((10, "alpha"), (11, "beta"), (12, "alpha"), (13, "beta"))
+    ]
+    log = [*DISCUSSION, *briefs]
+    assert [m.number for m in in_lesson(log, "alpha", "now") if m.hidden] == [12]
+    assert [m.number for m in in_lesson(log, "gamma", "now") if m.hidden] == []
+    assert [m.number for m in in_lesson(log, "beta", "next") if m.hidden] == []

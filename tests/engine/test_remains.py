@@ -1,8 +1,14 @@
+import json
+
 import pytest
 
 from moot.engine.remains import Remains, message, unfinished
+from moot.model.actions import Action
 from moot.model.chunks import Usage
+from moot.model.drawings import Open
 from moot.model.events import (
+    ActionDropped,
+    ActionTaken,
     Answer,
     Event,
     Notice,
@@ -75,6 +81,40 @@ def test_thoughts_are_kept_apart_and_text_that_was_taken_back_is_gone() -> None:
         text(ALPHA, "Yes"),
     ]
     assert [left.answer for left in unfinished(log).values()] == [Answer("Yes", "Hm")]
+
+
+def does(who: dict[str, object], action: Action) -> Event:
+    return ActionTaken(**who, id="act_1", action=action)  # type: ignore[arg-type]
+
+
+def test_what_was_done_is_kept_with_what_was_said_in_its_order() -> None:
+    log = [
+        started(ALPHA),
+        text(ALPHA, "Look "),
+        text(ALPHA, "here."),
+        does(ALPHA, Open()),
+        text(ALPHA, " And th"),
+        ActionDropped(**ALPHA, name="wb_dance", reason="There is no such action."),  # type: ignore[arg-type]
+    ]
+    (left,) = unfinished(log).values()
+    end = left.ended(None)
+    assert (end.status, end.message.text) == ("partial", "Look here. And th")
+    assert json.loads(end.message.script) == [
+        {"type": "text", "content": "Look here."},
+        {"type": "action", "name": "wb_open", "params": {}},
+        {"type": "text", "content": " And th"},
+    ]
+    assert end.usage.output > 0
+
+
+def test_a_turn_that_only_did_something_has_not_failed() -> None:
+    (left,) = unfinished([started(ALPHA), does(ALPHA, Open())]).values()
+    assert (left.ended(None).status, left.ended(None).message.text) == ("partial", "")
+
+
+def test_a_new_attempt_makes_what_was_done_void() -> None:
+    log = [started(ALPHA), does(ALPHA, Open()), started(ALPHA, 2), text(ALPHA, "New")]
+    assert [left.answer for left in unfinished(log).values()] == [Answer("New")]
 
 
 @pytest.mark.parametrize(

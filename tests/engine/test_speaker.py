@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import pytest
 from prometheus_client import REGISTRY
 
-from moot.engine.speaker import Speaker
+from moot.board.replay import EMPTY
+from moot.engine.speaker import ActOf, Speaker
 from moot.model.chunks import Done, Text, Usage
-from moot.model.events import Event, Notice, Seat, TextDelta, TurnEnded, TurnStarted
+from moot.model.events import ActionTaken, Event, Notice, Seat, TextDelta, TurnEnded, TurnStarted
 from moot.model.measures import Measure
 from moot.model.profiles import Profile
 from moot.model.requests import File, ModelRequest, user
@@ -18,6 +19,7 @@ from moot.providers.provider import ChunkStream
 from moot.providers.registry import WIRES, Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, LOOK_UP, Script, Scripts
+from moot.streams.act import Act
 from moot.streams.stop import Stop
 from moot.streams.turn import Limits
 from tests.engine.tables import Recorded
@@ -37,13 +39,14 @@ async def spoken(
     stop: Stop | None = None,
     speaker: Speaker = SPEAKER,
     request: ModelRequest = REQUEST,
+    act_of: ActOf | None = None,
 ) -> list[Event]:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    ended = await speaker.speak(Seat("alpha"), models, request, stop or Stop(), emit)
+    ended = await speaker.speak(Seat("alpha"), models, request, stop or Stop(), emit, act_of=act_of)
     assert not any(isinstance(event, TurnEnded) for event in events)  # whoever lets it speak tells of its end
     return [*events, ended]
 
@@ -418,3 +421,40 @@ async def test_what_nobody_counted_is_guessed_as_the_model_is_known_to_count() -
     models = chain("uncounted", uncounted=Script(answer="12345678", fault="no_usage"))
     turn = await SPEAKER.speak(Seat("alpha"), models, REQUEST, Stop(), emit, measure)
     assert turn.usage == Usage(8, 4, estimated=True)
+
+
+LESSON = '[{"type":"action","name":"wb_open","params":{}},{"type":"text","content":"Look."}]'
+
+
+def acting() -> Act:
+    return Act("teacher", EMPTY)
+
+
+class TestActs:
+    async def test_a_turn_of_speech_and_actions_ends_with_its_script(self) -> None:
+        turn = end(await spoken(chain("mira", mira=Script(answer=LESSON)), act_of=acting))
+        assert (turn.status, turn.message.text, turn.message.script) == ("completed", "Look.", LESSON)
+
+    async def test_where_nothing_was_shown_the_model_is_asked_again_with_an_act_of_its_own(self) -> None:
+        mira = Script(answer=LESSON, fault="overloaded", fault_times=1)
+        events = await spoken(chain("mira", mira=mira), act_of=acting)
+        assert told(events) == ["1: scripted/mira", "retry", "2: scripted/mira", "completed by scripted/mira"]
+        assert len([event for event in events if isinstance(event, ActionTaken)]) == 1
+
+    async def test_what_broke_off_before_anything_was_complete_is_asked_again(self) -> None:
+        mira = Script(answer=LESSON, fault="reset", fault_after=1, fault_times=1, chunk=20)
+        events = await spoken(chain("mira", mira=mira), act_of=acting)
+        assert told(events)[-1] == "completed by scripted/mira"
+        assert end(events).message.script == LESSON
+
+    async def test_after_an_action_was_shown_nobody_is_asked_again(self) -> None:
+        mira = Script(answer=LESSON, fault="reset", fault_after=1, chunk=60)
+        events = await spoken(chain("mira", "echo", mira=mira), act_of=acting)
+        assert told(events) == ["1: scripted/mira", "partial by scripted/mira"]
+        assert end(events).message.script == '[{"type":"action","name":"wb_open","params":{}}]'
+
+    @pytest.mark.parametrize("nothing", ["[]", '[{"type":"action","name":"wb_dance"}]'])
+    async def test_an_act_in_which_nothing_happens_is_asked_again_and_then_fails(self, nothing: str) -> None:
+        events = await spoken(chain("mira", mira=Script(answer=nothing)), act_of=acting)
+        assert told(events).count("asked_again") == 2
+        assert (end(events).status, end(events).message.script) == ("failed", "")

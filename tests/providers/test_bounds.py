@@ -1,8 +1,13 @@
 import asyncio
+import json
+from typing import Any, get_args
 
+import msgspec
 import pytest
 from msgspec import Raw
 
+from moot.model.directed import LessonRole
+from moot.model.manual import line_for
 from moot.model.requests import ModelRequest, user
 from moot.providers.bounds import (
     CONTEXT,
@@ -12,6 +17,7 @@ from moot.providers.bounds import (
     Context,
     bounded,
     ending,
+    least,
     tokens_of,
 )
 
@@ -99,3 +105,70 @@ async def test_who_leaves_while_waiting_takes_nothing_along(admitted: bool) -> N
     if not admitted:
         context.give_back(60)
     assert await taken(context, 100)
+
+
+def grammar(item: object) -> Any:
+    made = ending(asked(array_of=Raw(msgspec.json.encode(item))))
+    assert made.array_of is None
+    assert made.json_schema is not None
+    return json.loads(bytes(made.json_schema))
+
+
+def test_an_answer_that_is_to_be_an_array_is_held_to_it_and_ends() -> None:
+    assert grammar({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}) == {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MOST_ITEMS,
+        "items": {
+            "type": "object",
+            "properties": {"a": {"type": "string", "maxLength": LONGEST_TEXT}},
+            "required": ["a"],
+        },
+        "$defs": {},
+    }
+
+
+@pytest.mark.parametrize("role", [*get_args(LessonRole), None])
+def test_what_an_agent_may_write_is_a_small_form_whose_parts_are_all_there(role: LessonRole | None) -> None:
+    form = grammar(line_for(role))
+    text = json.dumps(form)
+    assert len(text) < 8000
+    assert not any(word in text for word in ('"pattern"', '"description"', '"default"', '"null"'))
+    assert all(f'"{name}": ' in json.dumps(form["$defs"]) for name in _referred(form))
+    names = [one["properties"].get("name", {}).get("const") for one in form["items"]["anyOf"]]
+    assert names[0] is None, "speech comes first"
+    assert ("spotlight" in names) == (role == "teacher")
+
+
+def _referred(form: Any) -> set[str]:
+    match form:
+        case {"$ref": str(place)}:
+            return {place.removeprefix("#/$defs/")}
+        case dict():
+            return {name for one in form.values() for name in _referred(one)}
+        case list():
+            return {name for one in form for name in _referred(one)}
+    return set()
+
+
+def test_what_may_be_left_out_is_left_out() -> None:
+    form = {
+        "type": "object",
+        "description": "A box.",
+        "properties": {
+            "x": {"type": "number", "minimum": 0, "maximum": 9, "default": 1},
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "id": {"type": "string", "pattern": "^a(?!b)"},
+            "color": {"type": "string"},
+        },
+        "required": ["x", "kind", "id"],
+    }
+    assert least(form) == {
+        "type": "object",
+        "properties": {
+            "x": {"type": "integer", "minimum": 0, "maximum": 9},
+            "kind": {"enum": ["a", "b"]},
+            "id": {"type": "string"},
+        },
+        "required": ["x", "kind", "id"],
+    }

@@ -1,12 +1,26 @@
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from moot.board.replay import EMPTY
 from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
-from moot.model.events import Event, Seat, TextDelta, TextRetracted, ThoughtDelta, ToolCalled
+from moot.model.events import (
+    ActionDropped,
+    ActionTaken,
+    Event,
+    Seat,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    ToolCalled,
+)
 from moot.model.faults import fault
+from moot.streams.act import Act
 from moot.streams.stop import Stop
 from moot.streams.turn import Limits, StreamResult, listen
 from tests.taking import PATIENT
@@ -20,14 +34,18 @@ async def said(*batches: list[Chunk], hang: bool = False) -> AsyncGenerator[list
 
 
 async def turn(
-    stream: AsyncGenerator[list[Chunk], None], *, stop: Stop | None = None, limits: Limits = PATIENT
+    stream: AsyncGenerator[list[Chunk], None],
+    *,
+    stop: Stop | None = None,
+    limits: Limits = PATIENT,
+    act: Act | None = None,
 ) -> tuple[StreamResult, list[Event]]:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    return await listen(stream, Seat("alpha", "debate", 2), stop or Stop(), limits, emit), events
+    return await listen(stream, Seat("alpha", "debate", 2), stop or Stop(), limits, emit, act), events
 
 
 async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
@@ -198,3 +216,74 @@ async def test_content_that_is_only_captured_is_progress_too() -> None:
     result, _ = await turn(small_print(), limits=Limits(idle=0.1))
     assert (result.status, result.text) == ("completed", "Yes.")
     assert result.details.startswith("so so")
+
+
+OPEN = '{"type":"action","name":"wb_open","params":{}}'
+TAGGED = '[{"type":"text","content":"Write <details>x</details> and <think>y</think>."}]'
+THOUGHT = f"<think>a < b, so [1] <b>is</b> `it`</think>\n{TAGGED}"
+
+
+def cut(text: str, places: list[int]) -> list[list[Chunk]]:
+    cuts = [0, *sorted(places), len(text)]
+    return [[Text(text[start:end])] for start, end in itertools.pairwise(cuts)]
+
+
+async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
+    array = f'[{OPEN},{{"type":"text","content":"Look."}},{{"type":"action","name":"laser"}}]'
+    result, events = await turn(said([Text(array)], [Done("stop")]), act=Act("student", EMPTY))
+    taken, spoken, dropped = events
+    assert isinstance(taken, ActionTaken)
+    assert isinstance(dropped, ActionDropped)
+    assert spoken == TextDelta(participant="alpha", stage="debate", round=2, text="Look.")
+    assert {event.seat for event in (taken, dropped)} == {Seat("alpha", "debate", 2)}  # type: ignore[attr-defined]
+    assert dropped.name == "laser"
+    assert (result.status, result.text) == ("completed", "Look.")
+    assert result.script == f'[{OPEN},{{"type":"text","content":"Look."}}]'
+
+
+async def test_an_act_without_a_word_is_an_answer() -> None:
+    result, _ = await turn(said([Text(f"[{OPEN}]")], [Done("stop")]), act=Act("student", EMPTY))
+    assert (result.status, result.text, result.script) == ("completed", "", f"[{OPEN}]")
+
+
+@pytest.mark.parametrize("nothing", ["", "[]", "<think>Hm.</think>", '[{"type":"action","name":"dance"}]'])
+async def test_an_act_in_which_nothing_happens_is_no_answer(nothing: str) -> None:
+    result, _ = await turn(said([Text(nothing)], [Done("stop")]), act=Act("student", EMPTY))
+    assert (result.status, result.script) == ("empty_response", "")
+
+
+@given(st.lists(st.integers(0, len(THOUGHT)), max_size=20))
+async def test_thoughts_come_before_an_array_and_tags_in_it_are_characters_in_any_cut(
+    places: list[int],
+) -> None:
+    result, events = await turn(said(*cut(THOUGHT, places), [Done("stop")]), act=Act("student", EMPTY))
+    assert result.thoughts == "a < b, so [1] <b>is</b> `it`"
+    assert result.text == "Write <details>x</details> and <think>y</think>."
+    assert (result.status, result.details) == ("completed", "")
+    assert "".join(e.text for e in events if isinstance(e, ThoughtDelta)) == result.thoughts
+    assert "".join(e.text for e in events if isinstance(e, TextDelta)) == result.text
+
+
+@given(st.lists(st.integers(0, len(TAGGED)), max_size=20))
+async def test_tags_in_an_array_without_thoughts_are_characters_in_any_cut(places: list[int]) -> None:
+    result, _ = await turn(said(*cut(TAGGED, places), [Done("stop")]), act=Act("student", EMPTY))
+    assert result.text == "Write <details>x</details> and <think>y</think>."
+    assert (result.thoughts, result.details) == ("", "")
+
+
+async def test_thoughts_that_a_provider_tells_apart_are_no_part_of_an_act() -> None:
+    result, _ = await turn(said([Thought("Hm [")], [Text(TAGGED), Done("stop")]), act=Act("student", EMPTY))
+    assert (result.thoughts, result.text[:5]) == ("Hm [", "Write")
+
+
+async def test_an_act_that_is_stopped_keeps_what_was_said_and_done() -> None:
+    stop = Stop()
+
+    async def words() -> AsyncGenerator[list[Chunk], None]:
+        yield [Text(f'[{OPEN},{{"type":"text","content":"And th')]
+        stop.request()
+        await asyncio.Event().wait()
+
+    result, _ = await turn(words(), stop=stop, act=Act("student", EMPTY))
+    assert result.status == "stopped_by_user"
+    assert result.script == f'[{OPEN},{{"type":"text","content":"And th"}}]'

@@ -107,7 +107,7 @@ def by_rules(floor: Floor) -> Decided | None:
         return _decided(floor, floor.trigger or "", "It was to begin.")
     if named := _named(floor):
         return _decided(floor, named.id, f"The user spoke to {named.name}.")
-    if floor.turn == 0 and "?" in floor.last_words:
+    if "?" in floor.last_words and all(one.is_silent for one in floor.spoke):
         return _decided(floor, candidates(floor)[0].id, "The user's question waits for an answer.")
     return None
 

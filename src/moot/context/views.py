@@ -42,8 +42,8 @@ def briefed(said: Sequence[Message], participant: str, run: str) -> list[Message
 
 
 def in_lesson(said: Sequence[Message], participant: str, run: str) -> list[Message]:
-    """All that was said until now, and the newest brief for oneself."""
-    seen = everything(said, participant, run)
+    """All that was said until now, what one did without a word, and the newest brief for oneself."""
+    seen = [one for one in said if _may_see(one, participant, run) or _acted(one, participant)]
     briefs = [message for message in seen if message.hidden]
     return [one for one in seen if not one.hidden or one in briefs[-1:]]
 
@@ -72,6 +72,10 @@ def _may_see(message: Message, participant: str, run: str) -> bool:
     own = message.thread is None or message.thread == participant
     shown = message.run == run or not message.hidden
     return meant and said and own and shown and message.role != "system"
+
+
+def _acted(message: Message, participant: str) -> bool:
+    return message.participant == participant and bool(message.script) and message.status != "failed"
 
 
 VIEWS: Mapping[str, View] = {

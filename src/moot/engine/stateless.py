@@ -23,7 +23,7 @@ from moot.engine.structured import structured
 from moot.engine.telling import Telling
 from moot.model.errors import MootError
 from moot.model.events import Decided, Event, Seat, TurnEnded
-from moot.model.manual import schema_for
+from moot.model.manual import line_for
 from moot.model.money import Charge, Payer
 from moot.model.participants import Participant
 from moot.model.stateless import ChatEvent, CueUser, Done, Error, Thinking
@@ -183,7 +183,7 @@ class Turn:
             if told := telling.told(events):
                 await self._relay.tell(told)
 
-        array_of = Raw(msgspec.json.encode(schema_for(who.role)))
+        array_of = Raw(msgspec.json.encode(line_for(who.role)))
         request = msgspec.structs.replace(self._lesson.request(who), array_of=array_of)
         act_of = partial(Act, who.role, self._lesson.board)
         return await self._speaker.speak(

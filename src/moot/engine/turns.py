@@ -35,7 +35,7 @@ from moot.model.events import (
 )
 from moot.model.faults import fault
 from moot.model.ids import new_id
-from moot.model.manual import schema_for
+from moot.model.manual import line_for
 from moot.model.money import Charge, dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -137,7 +137,7 @@ class Turns:
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
             return await self._keep(_refused(seat, who, error), manner, self._newest())
         brief = await self._brief(seat, manner, manner.brief, chain) if manner.brief else None
-        if brief is not None and (same := self._answer_to(brief, seat)) is not None:
+        if brief is not None and not manner.acting and (same := self._answer_to(brief, seat)) is not None:
             return same.status
         return await self._spoken(seat, who, manner, chain, brief)
 
@@ -245,7 +245,7 @@ class Turns:
         )
         act_of: ActOf | None = None
         if manner.acting:
-            request = replace(request, array_of=Raw(msgspec.json.encode(schema_for(who.role))))
+            request = replace(request, array_of=Raw(msgspec.json.encode(line_for(who.role))))
             act_of = partial(Act, who.role, board_of(self._transcript.said))
         stop = self.stops[who.id]
         async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written

@@ -1,5 +1,7 @@
 """What agents are told of the actions that they have, made from the actions themselves."""
 
+from typing import cast
+
 import msgspec
 from msgspec import NODEFAULT, inspect
 
@@ -7,6 +9,12 @@ from moot.model.actions import KINDS, Action, allowed, fields_of
 from moot.model.directed import LessonRole
 
 Schema = dict[str, object]
+
+SPEECH: Schema = {
+    "type": "object",
+    "properties": {"type": {"const": "text"}, "content": {"type": "string"}},
+    "required": ["type", "content"],
+}
 
 
 def described(role: LessonRole | None) -> str:
@@ -22,6 +30,12 @@ def schema_for(role: LessonRole | None) -> Schema:
     shared = {name: schema for name, schema in components.items() if name not in own}
     written = [_written(name, components[KINDS[name].__name__]) for name in allowed(role)]
     return {"anyOf": written, "$defs": shared}
+
+
+def line_for(role: LessonRole | None) -> Schema:
+    """Return the JSON schema of one item of what an agent of this role answers: speech, or an action."""
+    action = schema_for(role)
+    return {**action, "anyOf": [SPEECH, *cast("list[Schema]", action["anyOf"])]}
 
 
 def _written(name: str, schema: Schema) -> Schema:

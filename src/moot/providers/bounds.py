@@ -53,13 +53,43 @@ class Context:
 def ending(request: ModelRequest) -> ModelRequest:
     """Put an end to what a small model would go on saying for ever, and hold it to the array it is to write."""
     if request.array_of is not None:
-        array = msgspec.json.encode({"type": "array", "minItems": 1, "items": request.array_of})
-        request = msgspec.structs.replace(request, json_schema=msgspec.Raw(array), array_of=None)
+        request = msgspec.structs.replace(request, json_schema=_array(request.array_of), array_of=None)
     if request.json_schema is None:
         return msgspec.structs.replace(request, max_tokens=request.max_tokens or MOST_TOKENS)
     form = msgspec.json.encode(bounded(msgspec.json.decode(request.json_schema)))
     most = min(request.max_tokens or CONTEXT, 2 * MOST_TOKENS)
     return msgspec.structs.replace(request, json_schema=msgspec.Raw(form), max_tokens=most)
+
+
+def _array(item: msgspec.Raw) -> msgspec.Raw:
+    """Write the form of an array; what its items refer to is found at the top of a form only."""
+    form = least(msgspec.json.decode(item))
+    defs = form.pop("$defs", {})
+    return msgspec.Raw(msgspec.json.encode({"type": "array", "minItems": 1, "items": form, "$defs": defs}))
+
+
+def least(form: Any) -> Any:
+    """Leave out of a form what need not be there: a small model gets lost in it, and a grammar of it grows large."""
+    match form:
+        case {"type": "object", "properties": dict(properties), "required": list(required)}:
+            kept = {name: least(properties[name]) for name in required}
+            return {"type": "object", "properties": kept, "required": required}
+        case {"type": "string", "enum": list(values)}:
+            return {"enum": values}
+        case {"type": "string"}:
+            return {
+                "type": "string"
+            }  # the pattern of a text is beyond grammars, and whoever reads it checks it
+        case {"type": "number", **bounds}:
+            return {
+                "type": "integer",
+                **{name: bounds[name] for name in ("minimum", "maximum") if name in bounds},
+            }
+        case dict():
+            return {name: least(one) for name, one in form.items() if name not in {"description", "default"}}
+        case list():
+            return [least(one) for one in form]
+    return form
 
 
 def bounded(form: Any) -> Any:

@@ -48,7 +48,6 @@ class Act:
         self._role = role
         self._reader = ArrayReader()
         self._lines: list[str | Action] = []
-        self.begun = False
 
     @property
     def text(self) -> str:
@@ -61,7 +60,6 @@ class Act:
         return written(self._lines) if self._lines else ""
 
     def feed(self, text: str) -> list[Said | Took | Dropped]:
-        self.begun = self.begun or bool(text.strip())
         return [piece for one in self._reader.feed(text) for piece in self._performed(one)]
 
     def close(self) -> list[Said | Took | Dropped]:

@@ -6,6 +6,7 @@ chunks of one batch arrived together, so they leave as one event.
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Annotated, Literal, assert_never
@@ -33,6 +34,7 @@ from moot.streams.stop import Stop
 
 Status = Reason | Literal["completed", "tool_call", "error", "timeout", "empty_response"]
 Emit = Callable[[list[Event]], Awaitable[None]]
+_TAGS_APART = re.compile(r"<[^<>]*>?|[^<]+")
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +96,7 @@ class Listener:
     def __init__(self, seat: Seat, limits: Limits, act: Act | None = None) -> None:
         self._seat = seat
         self._act = act
-        self._thinks_first = False
+        self._acting = False  # the thoughts before an act are over
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
         self._started = self._clock()
@@ -196,11 +198,16 @@ class Listener:
         """Take blocks out of a text. In an array tags are only characters, but thoughts may come before it."""
         if self._act is None:
             return self._capture.feed(text)
-        if not self._act.begun and text.lstrip().startswith("<"):
-            self._thinks_first = True
-        if self._thinks_first and not self._act.begun:
-            return self._capture.feed(text)
-        return [*self._capture.close(), Said(text)]
+        if self._acting:
+            return [Said(text)]
+        pieces: list[Piece] = []
+        for part in _TAGS_APART.finditer(text):
+            heard = self._capture.feed(part[0])
+            pieces += heard
+            if any(isinstance(piece, Said) for piece in heard):
+                self._acting = True
+                return [*pieces, *self._capture.close(), Said(text[part.end() :])]
+        return pieces
 
     def _note(self, chunk: Thought | ToolCall | Progress | Done | Failed) -> list[Event]:
         match chunk:
