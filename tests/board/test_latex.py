@@ -9,6 +9,7 @@ LESSONS = [
     r"\frac{a}{b}",
     r"\sum_{i=1}^{n} i^2 = \frac{n(n+1)(2n+1)}{6}",
     r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}",
+    r"\begin{bmatrix}1&0\\0&1\end{bmatrix}^T_2 + \begin{pmatrix} a & b \\ c & d \end{pmatrix}^{-1}",
     r"\int_0^\infty e^{-x^2}\,dx=\frac{\sqrt\pi}{2}",
     r"\left(\frac{\left(a+\frac{1}{b}\right)^2}{\sqrt{c^2+d^2}}\right)^{\frac{1}{2}}",
     r"f(x)=\begin{cases} \frac{x}{2} & x>0\\ -x & x<0\end{cases}",

@@ -235,7 +235,7 @@ async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
     assert isinstance(taken, ActionTaken)
     assert isinstance(dropped, ActionDropped)
     assert spoken == TextDelta(participant="alpha", stage="debate", round=2, text="Look.")
-    assert {event.seat for event in (taken, dropped)} == {Seat("alpha", "debate", 2)}  # type: ignore[attr-defined]
+    assert {event.seat for event in (taken, dropped)} == {Seat("alpha", "debate", 2)}
     assert dropped.name == "laser"
     assert (result.status, result.text) == ("completed", "Look.")
     assert result.script == f'[{OPEN},{{"type":"text","content":"Look."}}]'

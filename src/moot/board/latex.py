@@ -23,6 +23,7 @@ LIGHT = {
     *("math", "mstyle", "menclose", "mfrac", "msqrt", "mroot", "mtable", "mtr"),
     *("msub", "msup", "msubsup", "munder", "mover", "munderover"),
 }  # what is laid out once; all else is, once to be measured and once to be drawn
+SCRIPTS = {"msub": 2, "msup": 2, "msubsup": 3}  # what each is made of: a base, and what is above or below
 NUMBERS = {"d", "x", "y", "x1", "y1", "x2", "y2", "width", "height", "rx", "stroke-width", "points"}
 
 
@@ -91,7 +92,7 @@ def _libraries() -> tuple[Callable[[str], str], Callable[..., Any]]:
 
 
 def _laid_out(source: str, mathml: Callable[[str], str], math: Callable[..., Any]) -> Formula:
-    tree = _flat(ET.fromstring(mathml(source)))  # noqa: S314 - made here, of text without entities
+    tree = _tidied(ET.fromstring(mathml(source)))  # noqa: S314 - made here, of text without entities
     if weight(tree) > MOST_WEIGHT:
         raise Unreadable("This formula is too long or too deeply nested. Write it in parts.")
     drawn = ET.fromstring(math(tree, size=SIZE).svg())  # noqa: S314
@@ -99,10 +100,15 @@ def _laid_out(source: str, mathml: Callable[[str], str], math: Callable[..., Any
     return Formula("".join(_copied(child) for child in drawn), x, y, width, height)
 
 
-def _flat(node: ET.Element) -> ET.Element:
-    """Take out rows of one, which show nothing and double the work."""
+def _tidied(node: ET.Element) -> ET.Element:
+    """Take out rows of one, which show nothing and double the work; keep a matrix and its brackets together."""
     for at, child in enumerate(node):
-        node[at] = _flat(child)
+        node[at] = _tidied(child)
+    surplus = len(node) - SCRIPTS.get(_name(node), len(node))
+    if surplus > 0:  # the brackets of a matrix that has an index come as bases of their own
+        base = ET.Element(node.tag.replace(_name(node), "mrow"))
+        base.extend(node[: surplus + 1])
+        node[: surplus + 1] = [base]
     alone = _name(node) == "mrow" and len(node) == 1 and not node.attrib and not (node.text or "").strip()
     return node[0] if alone else node
 

@@ -1,4 +1,4 @@
-"""The board as PNG, the same to the byte wherever it is made: only fonts that come along are used."""
+"""The board as PNG: the same bytes for the same board, since only fonts that come along are used."""
 
 from moot.board.fonts import MATHS, SANS, font
 from moot.board.replay import Board
@@ -9,13 +9,13 @@ ZOOM = 1.5
 LETTERS, TYPEWRITER = "DejaVu Sans", "STIX Two Math"
 
 
-def png(board: Board) -> bytes:
+def png(board: Board, zoom: float = ZOOM) -> bytes:
     """Paint a board. A character that the fonts lack becomes an empty box."""
     from resvg_py import svg_to_bytes  # noqa: PLC0415 - a native library, which only pictures need
 
     return svg_to_bytes(
         svg_string=typed(svg(board)),
-        zoom=ZOOM,
+        zoom=zoom,
         skip_system_fonts=True,
         font_files=[str(font(*SANS)), str(font(*MATHS))],
         font_family=LETTERS,
