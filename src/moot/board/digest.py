@@ -14,6 +14,7 @@ SHOWN = 30
 PREVIEW = 60
 LINES_SHOWN = 40
 LINE_LENGTH = 100
+LONGEST = 8000  # characters: it is read with every turn
 NOBODY: Mapping[str, str] = {}
 
 
@@ -32,7 +33,11 @@ def digest(board: Board, names: Mapping[str, str] = NOBODY) -> str:
     if count > CROWDED:
         told.append("It is crowded: delete or clear what is no longer needed before you draw more.")
     told += [f"Mend this: {problem}" for problem in problems(board)]
-    return "\n".join(told)
+    return _cut("\n".join(told))
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= LONGEST else f"{words[:LONGEST]}\n(There is more.)"
 
 
 def _told(element: Element, names: Mapping[str, str]) -> str:

@@ -29,6 +29,7 @@ from moot.engine.improving import Improvements
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
 from moot.engine.measuring import Measuring
+from moot.engine.painting import Painter
 from moot.engine.perspectives import Perspectives
 from moot.engine.planning import Planning
 from moot.engine.recapping import Recapping
@@ -157,6 +158,7 @@ class House:
         self.token_rates = TokenRates(database)
         self.reports = Reports(database)
         self.boards = Boards(database)
+        self.painter = Painter()
         self.insights = Insights(database)
         self.files = Files(database)
         self.bills = Bills(database)
@@ -185,7 +187,7 @@ class House:
         """What the routes ask for, by the name they ask for it."""
         names = (
             "accounts attaching boards changes database discussions drafts embedder events feeds files hall insights knowledge"
-            " limits personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
+            " limits painter personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
             " bills budgets casting planning stateless token_rates treasury retelling trials court improvements accepting"
             " perspectives"
         )
@@ -226,6 +228,7 @@ class House:
             try:
                 yield
             finally:
+                self.painter.close()
                 await self.titles.close()
                 await self.stateless.close()
                 await _cancelled(tasks)

@@ -7,10 +7,10 @@ from litestar import Controller, Response, get
 from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, QueryParameter
 
-from moot.board.png import png
 from moot.board.replay import Board
 from moot.board.svg import svg
 from moot.engine.boards import Boards
+from moot.engine.painting import Painter
 from moot.model.accounts import Caller
 from moot.server.file_routes import HARMLESS
 
@@ -54,8 +54,9 @@ class BoardRoutes(Controller):
         id: FromPath[str],
         caller: Given[Caller],
         boards: Given[Boards],
+        painter: Given[Painter],
         run: Run = None,
         seq: Seq = None,
     ) -> Response[bytes]:
         board = await boards.at(caller.tenant, id, run, seq)
-        return Response(await asyncio.to_thread(png, board), media_type="image/png", headers=HARMLESS)
+        return Response(await painter.png(board), media_type="image/png", headers=HARMLESS)
