@@ -26,7 +26,7 @@ READER = f"""\
 [reader]
 answer = '{{"summary": "{SECRET}", "usefulness": 1, "insights": [{{"title": "{SECRET}", "detail": "{SECRET}", "category": "x", "kind": "decision", "messages": []}}]}}'
 """
-RESTLESS = {"rate", "session", "worker", "persona_use"}  # tables that change by themselves
+RESTLESS = {"rate", "session", "worker", "persona_use", "token_rate"}  # tables that change by themselves
 
 # A body that would be right for every operation that takes one and has an id in its path.
 BODIES: dict[str, Any] = {
