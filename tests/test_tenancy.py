@@ -33,7 +33,7 @@ answer = '{{"verdicts": [{{"number": 1, "reason": "{SECRET}", "passed": false}}]
 answer = '[{{"type": "text", "content": "{{system}}"}}]'
 chunk = 10_000
 """
-RESTLESS = {"rate", "session", "worker", "persona_use"}  # tables that change by themselves
+RESTLESS = {"rate", "session", "worker", "persona_use", "token_rate"}  # tables that change by themselves
 
 # A body that would be right for every operation that takes one and has an id in its path.
 BODIES: dict[str, Any] = {
