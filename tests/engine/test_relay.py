@@ -53,7 +53,8 @@ async def test_who_tells_waits_for_a_slow_reader(relay: Relay[int]) -> None:
         assert await anext(reading) == [0]
         await settled()
         assert relay._waiting.qsize() == WAITING
-    await telling
+    async with asyncio.timeout(10):
+        await telling
 
 
 async def test_nobody_waits_for_a_reader_that_has_left(relay: Relay[int]) -> None:

@@ -250,6 +250,7 @@ async def test_whoever_leaves_stops_the_model_and_pays_for_what_was_said(databas
                 break
     await desk.over()
     assert desk.provider.closed == 1
+    assert desk.provider.chunks < 100, "and not because it had said all that it may"
     ((purpose, cost),) = await desk.paid()
     assert (purpose, bool(cost)) == ("answer", True)
 

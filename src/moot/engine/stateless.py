@@ -122,9 +122,7 @@ class Turn:
         try:
             await self._tell(Thinking(stage="director"))
             decision = await self._decision()
-            if self._stop.reason is not None:
-                await self._tell(Error(message=INTERRUPTED))
-            elif decision.next in {USER, END}:
+            if decision.next in {USER, END}:
                 await self._end(decision)
             else:
                 await self._spoken(self._lesson.plan.participant(decision.next))
@@ -171,7 +169,7 @@ class Turn:
         metrics.count_turn(ended)
         self.charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost=ended.cost))
         await self._tell(telling.ended())
-        if self._stop.reason is not None and ended.status == "stopped":
+        if ended.status == "stopped":
             await self._tell(Error(message=INTERRUPTED))
             return
         if ended.fault is not None:
