@@ -1,6 +1,7 @@
 """Every example in the documentation is run, and says what the documentation says that it says."""
 
 import asyncio
+import doctest
 import os
 import re
 import subprocess
@@ -102,6 +103,16 @@ def test_python_examples(block: Block, tmp_path: Path) -> None:
     output = run([sys.executable, "-c", block.text], tmp_path)
     assert "Text(text='Hello')" in output
     assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in blocks("pycon")}))
+def test_dialogues_with_python(page: str) -> None:
+    """The dialogues of a page are one dialogue."""
+    text = "\n".join(block.text for block in blocks("pycon") if block.page == page)
+    dialogue = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+    report: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(dialogue, out=report.append)
+    assert report == []
 
 
 @pytest.mark.parametrize("block", blocks("toml"), ids=place)

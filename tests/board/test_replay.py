@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moot.board.replay import EMPTY, MOST_ELEMENTS, Board, Entry, after, replayed, settled, unknown_target
@@ -111,14 +111,15 @@ def test_the_name_of_a_deleted_line_is_never_given_again() -> None:
 
 def test_what_finds_nothing_changes_nothing_and_can_say_so() -> None:
     board = board_of(TEXT, CODE)
-    for action, why in [
+    told: list[tuple[Action, str]] = [
         (Delete(element_id="sun"), "There is no element sun on the whiteboard; there is text-1, code-1."),
         (edit("delete_lines", "L7"), "code-1 has no line L7; it has L1, L2, L3."),
         (
             EditCode(element_id="text-1", operation="delete_lines", line_id="L1"),
             "text-1 is no code. Delete it and draw it anew.",
         ),
-    ]:
+    ]
+    for action, why in told:
         assert unknown_target(board, action) == why
         assert after(board, action) == board
     assert unknown_target(EMPTY, Delete(element_id="sun")) == (
@@ -153,11 +154,13 @@ def test_code_that_would_be_too_long_is_objected_to() -> None:
 
 
 @given(LEDGERS, st.integers(0, 12))
+@settings(deadline=None)
 def test_a_board_does_not_depend_on_when_one_looks(ledger: list[Entry], cut: int) -> None:
     assert replayed(ledger[cut:], replayed(ledger[:cut])) == replayed(ledger)
 
 
 @given(LEDGERS)
+@settings(deadline=None)
 def test_ids_are_unique(ledger: list[Entry]) -> None:
     board = replayed(ledger)
     assert len(set(ids(board))) == len(board.elements)
@@ -168,6 +171,7 @@ def test_ids_are_unique(ledger: list[Entry]) -> None:
 
 
 @given(st.lists(ACTIONS, max_size=12))
+@settings(deadline=None)
 def test_what_is_kept_replays_to_what_was_seen(actions: list[Action]) -> None:
     ledger = kept(actions)
     assert replayed(ledger) == board_of(*actions)
@@ -176,6 +180,7 @@ def test_what_is_kept_replays_to_what_was_seen(actions: list[Action]) -> None:
 
 
 @given(LEDGERS, DRAWINGS)
+@settings(deadline=None)
 def test_what_was_drawn_is_found(ledger: list[Entry], drawing: Action) -> None:
     before = replayed(ledger)
     action = settled(drawing, before)
@@ -188,6 +193,7 @@ def test_what_was_drawn_is_found(ledger: list[Entry], drawing: Action) -> None:
 
 
 @given(LEDGERS)
+@settings(deadline=None)
 def test_whatever_changes_nothing_by_name_has_a_reason(ledger: list[Entry]) -> None:
     board = EMPTY
     for entry in ledger:

@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from inline_snapshot import snapshot
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
@@ -19,7 +19,7 @@ wb_clear {}: Wipe the whiteboard.
 wb_delete {elementId}: Take one element off the whiteboard.
 wb_draw_text {content, x, y, width = 400, height = 100, fontSize = 18, color = #2f3437, elementId?}: Write plain text; it wraps at its width.
 wb_draw_shape {shape: circle|rectangle|triangle, x, y, width = 200, height = 100, fillColor = #5b8def, elementId?}: Draw a filled shape.
-wb_draw_chart {chartType: area|bar|column|line|pie|radar|ring|scatter, x, y, data: {labels?: [text, …], legends?: [text, …], series: [[number, …], …]}, width = 400, height = 280, themeColors?: [text, …], elementId?}: Draw a chart: series of numbers, one number for each label.
+wb_draw_chart {chartType: area|bar|column|line|pie|radar|ring|scatter, x, y, data: {labels?: [text, …], legends?: [text, …], series: [[number, …], …]}, width = 400, height = 280, themeColors?: [text, …], elementId?}: Draw a chart of numbers, one for each label in each series; bars lie, columns stand, a scatter begins with its x.
 wb_draw_latex {latex, x, y, width = 400, height = 80, color = #2f3437, elementId?}: Write a formula in LaTeX, without dollar signs; it is fitted into its box.
 wb_draw_table {x, y, data: [[text, …], …], width = 400, height = 160, themeColor = #5b8def, elementId?}: Draw a table; the first row is its head.
 wb_draw_line {startX, startY, endX, endY, color = #2f3437, width = 2, style: dashed|solid = solid, points: [""|arrow|dot, ""|arrow|dot] = ["",""], elementId?}: Draw a straight line; points are the heads at its start and its end.
@@ -67,6 +67,7 @@ def test_the_schema_of_an_action() -> None:
 
 
 @given(ACTIONS)
+@settings(deadline=None)
 def test_what_can_be_done_fits_the_schema(action: Action) -> None:
     schema = json.loads(msgspec.json.encode(schema_for("teacher")))
     written = {"type": "action", "name": name_of(action), "params": params_of(action)}

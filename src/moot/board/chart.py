@@ -29,7 +29,7 @@ def chart(drawing: DrawChart, box: Box) -> str:
     size = min(SIZE, max(inner.height / 14, 6))
     sliced = drawing.chart_type in {"pie", "ring"}
     entries = drawing.data.labels if sliced else _legends(drawing)
-    colours = _colours(drawing, max(len(drawing.data.series), len(drawing.data.labels), 1))
+    colours = _colours(drawing, max(len(drawing.data.series), len(drawing.data.series[0])))
     key, taken = legend(entries, colours, inner, size)
     plot = Box(inner.x, inner.y, inner.width, inner.height - taken)
     return card + _plot(drawing, plot, size, colours) + key

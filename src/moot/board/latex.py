@@ -4,8 +4,9 @@ The work that a formula takes doubles with each level of nesting, so it is weigh
 """
 
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from moot.board.canvas import Box
@@ -16,15 +17,13 @@ from moot.model.errors import UsageError
 
 SIZE = 24
 LARGEST = 1.5
-MOST_WEIGHT = 1200  # about a quarter of a second of work
+MOST_WEIGHT = 1200  # about half a second of work at the worst
 DOLLARS = re.compile(r"\s*(?:\$\$(.*)\$\$|\$(.*)\$|\\\[(.*)\\\]|\\\((.*)\\\))\s*", re.DOTALL)
-ROWS = {
-    "mrow",
-    "mtd",
-    "mstyle",
-    "menclose",
-    "mpadded",
-}  # what is laid out once to be measured, once to be drawn
+LIGHT = {
+    *("math", "mstyle", "menclose", "mfrac", "msqrt", "mroot", "mtable", "mtr"),
+    *("msub", "msup", "msubsup", "munder", "mover", "munderover"),
+}  # what is laid out once; all else is, once to be measured and once to be drawn
+SCRIPTS = {"msub": 2, "msup": 2, "msubsup": 3}  # what each is made of: a base, and what is above or below
 NUMBERS = {"d", "x", "y", "x1", "y1", "x2", "y2", "width", "height", "rx", "stroke-width", "points"}
 
 
@@ -45,9 +44,9 @@ class Formula(NamedTuple):
 @lru_cache(maxsize=256)
 def formula(latex: str) -> Formula:
     """Lay out a formula; a board is drawn again whenever it changes, its formulas are not."""
-    source = bare(latex)
+    libraries = _libraries()
     try:
-        return _laid_out(source)
+        return _laid_out(bare(latex), *libraries)
     except Unreadable:
         raise
     except Exception as error:  # the libraries have many ways to fail on what is no LaTeX
@@ -61,10 +60,10 @@ def bare(latex: str) -> str:
 
 
 def weight(node: ET.Element, rows: int = 0) -> int:
-    """Count the characters, each twice as much for every row that it is nested in."""
+    """Count the characters, each twice as much for every row, or the like, that it is nested in."""
     if rows > 12:
         return MOST_WEIGHT + 1
-    inner = rows + (_name(node) in ROWS)
+    inner = rows + (_name(node) not in LIGHT)
     return (len(node.text or "") + 1) * (1 << rows) + sum(weight(child, inner) for child in node)
 
 
@@ -80,25 +79,36 @@ def written(drawing: DrawLatex, box: Box) -> str:
     return tag("g", laid.paths, transform=place, fill=ink(drawing.color), color=ink(drawing.color))
 
 
-def _laid_out(source: str) -> Formula:
-    from ziamath.config import config  # noqa: PLC0415 - it reads a font file, which only formulas need
+@cache
+def _libraries() -> tuple[Callable[[str], str], Callable[..., Any]]:
+    """Load what reads LaTeX and what lays it out; a font is read at that, which only formulas need."""
+    from ziamath.config import config  # noqa: PLC0415
     from ziamath.tex import tex2mml  # noqa: PLC0415
     from ziamath.zmath import Math  # noqa: PLC0415
 
     config.svg2 = False  # plain paths, without symbols that would be named the same in each formula
     config.precision = 2
-    tree = _flat(ET.fromstring(tex2mml(source)))  # noqa: S314 - made here, of text without entities
+    return tex2mml, Math
+
+
+def _laid_out(source: str, mathml: Callable[[str], str], math: Callable[..., Any]) -> Formula:
+    tree = _tidied(ET.fromstring(mathml(source)))  # noqa: S314 - made here, of text without entities
     if weight(tree) > MOST_WEIGHT:
         raise Unreadable("This formula is too long or too deeply nested. Write it in parts.")
-    drawn = ET.fromstring(Math(tree, size=SIZE).svg())  # noqa: S314
+    drawn = ET.fromstring(math(tree, size=SIZE).svg())  # noqa: S314
     x, y, width, height = (float(part) for part in drawn.attrib["viewBox"].split())
     return Formula("".join(_copied(child) for child in drawn), x, y, width, height)
 
 
-def _flat(node: ET.Element) -> ET.Element:
-    """Take out rows of one, which show nothing and double the work."""
+def _tidied(node: ET.Element) -> ET.Element:
+    """Take out rows of one, which show nothing and double the work; keep a matrix and its brackets together."""
     for at, child in enumerate(node):
-        node[at] = _flat(child)
+        node[at] = _tidied(child)
+    surplus = len(node) - SCRIPTS.get(_name(node), len(node))
+    if surplus > 0:  # the brackets of a matrix that has an index come as bases of their own
+        base = ET.Element(node.tag.replace(_name(node), "mrow"))
+        base.extend(node[: surplus + 1])
+        node[: surplus + 1] = [base]
     alone = _name(node) == "mrow" and len(node) == 1 and not node.attrib and not (node.text or "").strip()
     return node[0] if alone else node
 

@@ -117,7 +117,9 @@ def _inside(box: Box, size: float, beside: Sequence[str], below: Sequence[str] =
         deep += longest * sin(SLANT)
         left = max(left, longest * cos(SLANT) - box.width / len(below) / 3)
     left, deep = min(left, box.width * 0.45), min(deep, box.height / 2.5)
-    return Box(box.x + left, box.y + above, box.width - left - right, box.height - deep - above)
+    return Box(
+        box.x + left, box.y + above, max(box.width - left - right, 1), max(box.height - deep - above, 1)
+    )
 
 
 def _is_slanted(names: Sequence[str], across: float, size: float) -> bool:

@@ -3,6 +3,7 @@
 from math import floor, log10
 from typing import NamedTuple
 
+FLAT = 1e-9  # numbers that differ by less than this part are the same
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k"))
 
 
@@ -25,8 +26,8 @@ def scale(low: float, high: float, *, steps: int, from_zero: bool) -> Scale:
     """Round a range outwards into about so many steps of 1, 2 or 5 times a power of ten."""
     if from_zero:
         low, high = min(low, 0), max(high, 0)
-    if high - low <= max(abs(low), abs(high)) * 1e-9:
-        low, high = (low - 1, high + 1) if low and not from_zero else (min(low, 0), max(high, 0) or 1)
+    if high - low <= max(abs(low), abs(high), 0.001) * FLAT:
+        low, high = (0, 1) if from_zero else (low - 1, high + 1)
     rough = (high - low) / max(steps, 1)
     power = 10.0 ** floor(log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)

@@ -1,8 +1,9 @@
 """How wide the characters of a TrueType font are, and nothing else of it: so it is read in no time."""
 
 from functools import cache
-from importlib.resources import files
 from struct import iter_unpack, unpack_from
+
+from moot.board.fonts import SANS, font
 
 WIDE_MAP = 12  # the format of a character map that has all of Unicode
 
@@ -41,7 +42,7 @@ class Widths:
 
 @cache
 def sans() -> Widths:
-    return Widths((files("ziafont") / "fonts" / "DejaVuSans.ttf").read_bytes())
+    return Widths(font(*SANS).read_bytes())
 
 
 def _tables(font: bytes) -> list[tuple[str, int]]:

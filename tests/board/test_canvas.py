@@ -1,0 +1,26 @@
+from moot.board.canvas import CANVAS, Box, box_of
+from moot.model.drawings import DrawLine, DrawText
+
+
+def test_the_canvas_is_as_wide_and_high_as_a_slide() -> None:
+    assert (CANVAS.width, CANVAS.height) == (1000, 563)
+
+
+def test_a_box_has_four_sides() -> None:
+    box = Box(10, 20, 30, 40)
+    assert (box.right, box.bottom, box.area) == (40, 60, 1200)
+
+
+def test_a_box_within_a_box_is_never_turned_inside_out() -> None:
+    assert Box(0, 0, 100, 50).within(10) == Box(10, 10, 80, 30)
+    assert Box(0, 0, 10, 4).within(10) == Box(2, 2, 6, 0)
+
+
+def test_boxes_share_what_both_cover() -> None:
+    assert Box(0, 0, 10, 10).shared(Box(5, 5, 10, 10)) == 25
+    assert Box(0, 0, 10, 10).shared(Box(10, 0, 10, 10)) == 0
+
+
+def test_a_line_takes_the_box_between_its_ends() -> None:
+    assert box_of(DrawLine(start_x=90, start_y=10, end_x=40, end_y=30)) == Box(40, 10, 50, 20)
+    assert box_of(DrawText(content="a", x=1, y=2, width=3, height=4)) == Box(1, 2, 3, 4)

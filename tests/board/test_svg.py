@@ -1,0 +1,92 @@
+from hypothesis import HealthCheck, given, settings
+
+from moot.board.replay import EMPTY, Board, Entry, after, replayed
+from moot.board.svg import svg
+from moot.model.drawings import Close, DrawLatex, DrawShape, DrawText
+from tests.board.ledgers import LEDGERS
+from tests.board.lesson import LESSON, board_of
+from tests.board.parsing import Node, parsed
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+TAGS = {"svg", "g", "rect", "line", "polygon", "polyline", "circle", "ellipse", "path", "text"}
+
+
+def nodes(board: Board) -> list[Node]:
+    return list(parsed(svg(board))[0].iter())
+
+
+def names(board: Board) -> set[str]:
+    return {node.tag.removeprefix(NAMESPACE) for node in nodes(board)}
+
+
+def test_an_empty_board_is_a_blank_canvas() -> None:
+    assert svg(EMPTY) == (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 563" width="1000" height="563" '
+        'font-family="DejaVu Sans, Verdana, sans-serif" role="img">'
+        '<rect x="0.5" y="0.5" width="999" height="562" rx="8" fill="#ffffff" stroke="#d8dce2"/></svg>'
+    )
+
+
+def test_a_closed_board_is_blank_too() -> None:
+    assert svg(after(replayed(LESSON), Close())) == svg(EMPTY)
+
+
+def test_each_element_is_a_group_with_its_id_and_its_kind() -> None:
+    groups = [
+        (node.get("id"), node.get("data-kind")) for node in nodes(replayed(LESSON)) if node.get("data-kind")
+    ]
+    assert groups == [
+        ("text-1", "text"),
+        ("chart-1", "chart"),
+        ("chart-2", "chart"),
+        ("latex-1", "latex"),
+        ("table-1", "table"),
+        ("code-1", "code"),
+        ("sun", "shape"),
+        ("line-1", "line"),
+    ]
+
+
+def test_text_is_shown_as_it_was_written() -> None:
+    board = board_of(DrawText(content="<script>alert('a & b')</script>", x=0, y=0))
+    assert "<script" not in svg(board)
+    assert "".join(nodes(board)[0].itertext()) == "<script>alert('a & b')</script>"
+
+
+def test_shapes_are_drawn_as_they_are_called() -> None:
+    shapes = {"rectangle": "rect", "circle": "ellipse", "triangle": "polygon"}
+    for shape, tag in shapes.items():
+        board = board_of(DrawShape(shape=shape, x=0, y=0, fill_color="red"))  # type: ignore[arg-type]
+        assert nodes(board)[-1].tag == NAMESPACE + tag
+        assert nodes(board)[-1].get("fill") == "red"
+
+
+def test_a_shape_that_is_transparent_has_an_outline() -> None:
+    board = board_of(DrawShape(shape="circle", x=0, y=0, fill_color="transparent"))
+    assert (nodes(board)[-1].get("fill"), nodes(board)[-1].get("stroke")) == ("none", "#5f6b7a")
+
+
+def test_a_lesson_is_made_of_shapes_and_text() -> None:
+    assert names(replayed(LESSON)) == TAGS - {"polyline", "circle"}
+
+
+def test_a_formula_that_cannot_be_read_spoils_nothing_else() -> None:
+    board = board_of(DrawLatex(latex="}{", x=0, y=0), DrawText(content="Hello", x=0, y=200))
+    assert "Hello" in svg(board)
+
+
+@given(LEDGERS)
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+def test_any_ledger_gives_one_safe_picture(ledger: list[Entry]) -> None:
+    board = replayed(ledger)
+    assert svg(board) == svg(replayed(ledger))
+    for node in nodes(board):
+        assert node.tag.removeprefix(NAMESPACE) in TAGS
+        for name, value in node.attrib.items():
+            assert not name.startswith("on")
+            assert "href" not in name
+            assert "url(" not in value
+            assert "nan" not in value.split()
+            assert "inf" not in value.split()
