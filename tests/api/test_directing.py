@@ -11,6 +11,7 @@ import pytest
 
 from moot.board.png import png
 from moot.board.replay import replayed
+from moot.context.prompts import written
 from moot.engine.boards import drawn
 from moot.model.events import Event
 from tests.api import lessons
@@ -175,7 +176,7 @@ async def test_a_director_that_names_nobody_who_may_speak_is_replaced_by_the_rul
     _, run = await opened(journey, f"lab/{director}", "lab/listener", "lab/listener", directed={"turns": 5})
     events = await journey.server.heard(run)
     assert events[-1]["status"] == "completed"
-    assert [who for who, _ in turns(events)][:3] == ["alpha", "beta", "gamma"]
+    assert {who for who, _ in turns(events)} == {"alpha", "beta", "gamma"}
     assert all(one != after for one, after in pairwise(turns(events))), "nobody twice in a row"
     *_, last = decisions(events)
     assert (last, len(turns(events))) == (("END", "rules"), 5)
@@ -286,7 +287,5 @@ async def test_rules_that_nobody_can_keep_are_refused(journey: Journey, changed:
     assert (reply.status, reply.body["errors"][0]["field"]) == (400, field), reply.text
 
 
-def test_the_director_is_known_by_its_words() -> None:
-    from moot.context.prompts import written  # noqa: PLC0415 - for this test only
-
+async def test_the_director_is_known_by_its_words() -> None:
     assert lessons.DIRECTOR in written("direct")
