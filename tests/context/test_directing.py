@@ -20,6 +20,7 @@ from moot.context.directing import (
     fallback,
     floor_of,
 )
+from moot.model.chunks import Text
 from moot.model.directed import Directed, LessonRole
 from moot.model.discussions import Message
 from moot.model.participants import Participant
@@ -95,6 +96,7 @@ def test_a_model_reads_how_things_stand_and_can_only_choose_who_may_speak() -> N
     inquiry = ask(stands)
     assert inquiry.asks == 1
     (told,) = inquiry.request.messages[0].parts
+    assert isinstance(told, Text)
     assert told.text == snapshot("""\
 The topic: Squares
 
@@ -113,7 +115,7 @@ Turns since the user spoke:
 The whiteboard (1000 x 563) is closed and empty.
 
 Turn 3 of 10. You may choose: li, mira, USER, END\
-""")  # type: ignore[union-attr]
+""")
     form = msgspec.convert({"next": "li", "reason": "She was quiet."}, inquiry.answer)
     assert inquiry.found(form).next == "li"  # type: ignore[union-attr]
     with pytest.raises(msgspec.ValidationError):

@@ -77,7 +77,7 @@ class Said:
         *,
         lanes: Sequence[Lane] = (),
         charges: Sequence[Charge] = (),
-    ) -> None:
+    ) -> int:
         if message is not None:
             self.said.append(replace(message, number=len(self.said) + 1))
         if isinstance(event, FINDINGS):
@@ -86,6 +86,7 @@ class Said:
         self.charges += charges
         self.spent += sum(charge.cost or 0.0 for charge in charges)
         await self.append([event])
+        return len(self.said)
 
     def forget(self, participant: str) -> None:
         mine = [m for m in self.said if m.participant == participant]

@@ -8,7 +8,6 @@ from msgspec import Raw
 
 from moot.model.directed import LessonRole
 from moot.model.manual import line_for
-
 from moot.model.requests import ModelRequest, user
 from moot.providers.bounds import (
     CONTEXT,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -77,7 +78,7 @@ def test_speech_and_actions_come_in_their_order_and_what_cannot_be_done_says_why
 @given(st.lists(st.integers(0, len(ARRAY)), max_size=30))
 def test_any_cut_gives_the_same_performance(places: list[int]) -> None:
     cuts = [0, *sorted(places), len(ARRAY)]
-    act, pieces = performed(*(ARRAY[start:end] for start, end in zip(cuts, cuts[1:], strict=False)))
+    act, pieces = performed(*(ARRAY[start:end] for start, end in pairwise(cuts)))
     assert told(pieces) == WHOLE
     assert act.script == performed(ARRAY)[0].script
 

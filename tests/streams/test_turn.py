@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -224,7 +225,7 @@ THOUGHT = f"<think>a < b, so [1] <b>is</b> `it`</think>\n{TAGGED}"
 
 def cut(text: str, places: list[int]) -> list[list[Chunk]]:
     cuts = [0, *sorted(places), len(text)]
-    return [[Text(text[start:end])] for start, end in zip(cuts, cuts[1:], strict=False)]
+    return [[Text(text[start:end])] for start, end in pairwise(cuts)]
 
 
 async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
@@ -234,7 +235,7 @@ async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
     assert isinstance(taken, ActionTaken)
     assert isinstance(dropped, ActionDropped)
     assert spoken == TextDelta(participant="alpha", stage="debate", round=2, text="Look.")
-    assert {event.seat for event in (taken, dropped)} == {Seat("alpha", "debate", 2)}  # type: ignore[attr-defined]
+    assert {event.seat for event in (taken, dropped)} == {Seat("alpha", "debate", 2)}
     assert dropped.name == "laser"
     assert (result.status, result.text) == ("completed", "Look.")
     assert result.script == f'[{OPEN},{{"type":"text","content":"Look."}}]'
