@@ -34,7 +34,7 @@ def chooses(next: str) -> str:
 AGENTS = {
     "drawer": Script(answer=DRAWS),
     "listener": Script(answer=array("I see.")),
-    "lecturer": Script(answer=array(note("One", "one"), LONG_SPEECH), pace=0.02),
+    "lecturer": Script(answer=array(note("One", "one"), LONG_SPEECH), when={DIRECTOR: "No."}, pace=0.02),
     "prose": Script(answer="I would rather speak without any array."),
     "garbage": Script(answer='[{"type": "te{{]] "content": }} 17 ['),
     "mute": Script(answer="[]"),

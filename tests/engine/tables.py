@@ -110,7 +110,7 @@ class Stage:
         revision: int = 0,
         **more: object,
     ) -> None:
-        plan = Plan(mode=mode, participants=seat(models), **more)  # type: ignore[arg-type]
+        plan = Plan(**{"mode": mode, "participants": seat(models), **more})  # type: ignore[arg-type]
         self.provider = provider or Recorded(scripts or {})
         self.transcript = Said(said)
         self.stop = Stop()

@@ -11,6 +11,7 @@ from moot.engine.forecast import Forecast, forecast
 from moot.engine.rehearsal import ANSWER
 from moot.model.chunks import Usage
 from moot.model.debates import Debate
+from moot.model.directed import Directed
 from moot.model.discussions import Message
 from moot.model.ids import new_id
 from moot.model.participants import Participant, seat
@@ -149,6 +150,15 @@ def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
 def test_a_debate_makes_the_calls_of_its_rules(rules: Debate, speakers: int, made: dict[str, int]) -> None:
     found = foreseen(planned("debate", *["a/one"] * speakers, debate=rules))
     assert purposes(found) == made
+
+
+def test_a_lesson_is_all_its_turns_and_a_decision_where_the_rules_leave_a_choice() -> None:
+    rules = Directed(turns=4, trigger="alpha")
+    found = foreseen(planned("directed", "a/one", "b/two", directed=rules, clerk="c/cheap"))
+    assert purposes(found) == {"answer": 4, "director": 3}
+    assert {line.model for line in found.lines if line.purpose == "director"} == {"c/cheap"}
+    alone = foreseen(planned("directed", "a/one", directed=rules))
+    assert purposes(alone) == {"answer": 1}
 
 
 def test_in_a_debate_everybody_reads_everybody() -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,6 +14,7 @@ from moot.engine.estimate import estimate
 from moot.engine.rehearsal import ANSWER, LONGEST, ROW, VERDICT, Call, rehearse
 from moot.model.advisors import Advisors
 from moot.model.debates import Debate
+from moot.model.directed import Directed, LessonRole
 from moot.model.discussions import Message
 from moot.model.measures import Measure
 from moot.model.money import Charge
@@ -41,7 +43,8 @@ USUAL = Script(answer="x" * ANSWER * 4, chunk=ANSWER * 4)  # four characters a t
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    table = seat(("usual",) * draw(st.integers(1, 5)))
+    roles = st.sampled_from([*get_args(LessonRole), None])
+    table = tuple(replace(who, role=draw(roles)) for who in seat(("usual",) * draw(st.integers(1, 5))))
     names = [who.id for who in table]
     some = st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple)
     return Plan(
@@ -60,6 +63,11 @@ def plans(draw: st.DrawFn) -> Plan:
             ledger=draw(st.booleans()),
         ),
         advisors=Advisors(cross_talk=draw(st.booleans()), synthesis=draw(st.booleans())),
+        directed=Directed(
+            turns=draw(st.integers(1, 6)),
+            trigger=draw(st.none() | st.sampled_from(names)),
+            topic=draw(st.sampled_from(["", "Squares"])),
+        ),
         clerk=draw(st.sampled_from([None, "usual"])),
     )
 
@@ -90,7 +98,7 @@ def staged(plan: Plan, earlier: tuple[Message, ...]) -> Stage:
     more = asdict(plan)
     mode, table = more.pop("mode"), more.pop("participants")
     said = [*earlier, QUESTION]
-    return Stage(mode, *(who.model for who in table), said=said, scripts={"usual": USUAL}, **more)
+    return Stage(mode, said=said, scripts={"usual": USUAL}, participants=table, **more)
 
 
 def turns(calls: Sequence[Call] | Sequence[Charge]) -> Counter[tuple[str, str | None]]:

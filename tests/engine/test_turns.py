@@ -6,12 +6,16 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
+from moot.context.lesson import board_of
 from moot.engine.turns import LATE
+from moot.model.actions import name_of
 from moot.model.debates import Debate, Lane
+from moot.model.directed import Directed
 from moot.model.discussions import Message
 from moot.model.errors import MissingKey
 from moot.model.events import Prompted, TurnEnded, TurnStarted
 from moot.providers.scripts import Script
+from moot.streams.act import actions_of
 from tests.api import debating
 from tests.engine.tables import QUESTION, Stage
 
@@ -307,3 +311,52 @@ class TestLate:
         assert (lane.status, lane.late, lane.error) == ("error", True, LATE)
         late = next(m for m in table.transcript.said if m.participant == "beta")
         assert (late.status, late.fault and late.fault.message) == ("failed", LATE)
+
+
+BOARD = '[{"type":"action","name":"wb_draw_text","params":{"content":"1","x":1,"y":1,"elementId":"one"}},{"type":"text","content":"Look."}]'
+LESSON = {
+    "draws": Script(answer=BOARD, when={"You direct": "Hm."}),
+    "talks": Script(answer='[{"type":"text","content":"I see."}]'),
+    "broken": Script(fault="unauthorized"),
+}
+
+
+def lesson(*models: str, **more: object) -> Stage:
+    return Stage("directed", *models, scripts=LESSON, **more)  # type: ignore[arg-type]
+
+
+class TestActing:
+    async def test_an_answer_is_asked_for_as_an_array_and_kept_with_what_was_done(self) -> None:
+        table = lesson("draws", directed=Directed(turns=1))
+        assert await table.table.play() == "completed"
+        (asked,) = table.provider.asked
+        assert asked.array_of is not None
+        assert asked.json_schema is None
+        (answer,) = table.answers
+        assert (answer.content, answer.view) == ("Look.", "in_lesson")
+        assert [name_of(action) for action in actions_of(answer.script or "")] == ["wb_draw_text"]
+
+    async def test_everybody_acts_on_the_board_that_the_others_left(self) -> None:
+        table = lesson("draws", "draws", directed=Directed(turns=2, trigger="alpha"))
+        await table.table.play()
+        assert [element.id for element in board_of(table.transcript.said).elements] == ["one", "one-2"]
+        speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
+        assert "- one: text" in str(speaking[-1])
+
+    async def test_the_same_brief_is_no_reason_not_to_speak_again(self) -> None:
+        table = lesson("talks", "broken", directed=Directed(turns=3, trigger="alpha"))
+        await table.table.play()
+        assert table.told == [
+            "0/alpha completed: I see.",
+            "1/beta failed: ",
+            "2/alpha completed: I see.",
+        ]
+        assert len({brief.content for brief in briefs(table) if brief.audience == ("alpha",)}) == 1
+
+    async def test_a_turn_that_was_kept_is_not_taken_again_nor_is_a_decision(self) -> None:
+        kept = spoken("alpha", "Look.", "turn", thread=None, script=BOARD)
+        table = lesson("draws", "talks", said=[QUESTION, kept], directed=Directed(turns=2, trigger="alpha"))
+        await table.table.play()
+        assert table.told == ["0/alpha completed: Look.", "1/beta completed: I see."]
+        speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
+        assert len(speaking) == 1

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
+from moot.board.replay import EMPTY
 from moot.context.question import question
 from moot.model.chunks import Done, Failed, Text
 from moot.model.errors import Unavailable
+from moot.model.manual import line_for
 from moot.model.requests import File, ModelRequest, user
 from moot.providers.bounds import LONGEST_TEXT, MOST_ITEMS
 from moot.providers.local import (
@@ -23,6 +25,8 @@ from moot.providers.local import (
     demo_weights,
     load_library,
 )
+from moot.streams.act import Act
+from moot.streams.capture import Said
 from tests.taking import take
 
 LONG = "The quick brown fox jumps over the lazy dog. " * 150
@@ -166,3 +170,15 @@ async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> No
     told = json.loads((await take(local, DEMO, request=request)).result.text)
     assert len(told["reasons"]) <= MOST_ITEMS
     assert all(len(reason) <= LONGEST_TEXT for reason in told["reasons"])
+
+
+async def test_it_takes_part_in_a_lesson_with_arrays_by_grammar(local: LocalProvider) -> None:
+    form = Raw(json.dumps(line_for("teacher")).encode())
+    request = ask("Why is the sky blue? Answer in one sentence.", array_of=form, max_tokens=80)
+    act = Act("teacher", EMPTY)
+    stream = local.stream(request)
+    written = "".join([c.text async for batch in stream for c in batch if isinstance(c, Text)])
+    pieces = [*act.feed(written), *act.close()]
+    assert written.lstrip().startswith("[")
+    assert re.match(r'\[\s*\{\s*"type"\s*:\s*"(text|action)"', written.lstrip())
+    assert act.text or any(not isinstance(piece, Said) for piece in pieces), written
