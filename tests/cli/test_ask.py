@@ -427,9 +427,9 @@ class TestWhatCannotBeAsked:
             (("ask", "hi", "-m", "scripted/echo", "--mode", "consensus"), "at least two models"),
             (
                 ("ask", "hi", "-m", "scripted/echo", "--rounds", "2"),
-                "add --mode consensus, or leave --rounds",
+                "--rounds is for --mode consensus",
             ),
-            (("ask", "hi", "--mode", "parallel", "--rounds", "3"), "add --mode consensus, or leave --rounds"),
+            (("ask", "hi", "--mode", "parallel", "--rounds", "3"), "--rounds is for --mode consensus"),
             (("ask", "hi", "-m", "scripted/echo", "--mode", "debate"), "A debate needs at least two models"),
             (
                 (
@@ -446,7 +446,10 @@ class TestWhatCannotBeAsked:
                 ),
                 "Name one of Alpha, Beta, or a number from 1 to 2.",
             ),
-            (("ask", "hi", "-m", "scripted/echo", "--gate"), "add --mode debate, or leave --gate out."),
+            (
+                ("ask", "hi", "-m", "scripted/echo", "--gate"),
+                "--gate is for --mode debate: add that, or leave --gate out.",
+            ),
             (("ask", "hi", "-m", "scripted/echo", "--cap", "0"), "--cap must be more than 0."),
             (("ask", "hi", "--config", "gone.toml"), "Cannot read the settings gone.toml: No such file"),
         ],

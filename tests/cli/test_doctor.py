@@ -33,7 +33,7 @@ def test_on_a_machine_without_keys_it_says_what_to_set(moot: Moot) -> None:
 · llamacpp    Not running at http://127.0.0.1:1/v1.
 · vllm        Not running at http://127.0.0.1:1/v1.
 ✓ local       Works, runs in this process: a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do.
-✓ scripted    Works: 9 scripts for demonstrations and tests, no real model.
+✓ scripted    Works: 15 scripts for demonstrations and tests, no real model.
 
 For a real model, set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM.
 Without any: moot ask "Say hello" -m local/smollm2

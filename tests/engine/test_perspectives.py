@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from moot.engine.perspectives import Done, Perspective, Proposed, Proposing
+from moot.engine.perspectives import AllProposed, Perspective, Proposed, Proposing
 from moot.model.errors import MissingKey, ProviderError, UsageError
 from moot.model.personas import PersonaDraft
 from moot.model.perspectives import CATEGORIES, Reply
@@ -44,7 +44,7 @@ async def test_eight_are_proposed_and_paid_for(room: Trying) -> None:
     assert isinstance(events[0], Proposing)
     assert names(events) == [one["name"] for one in EIGHT]
     done = events[-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, AllProposed)
     assert (done.proposals, done.dropped, done.message) == (8, (), "")
     assert list(await room.paid()) == ["perspective"]
     assert "A year." in question(room.cast.asked[0])
@@ -69,7 +69,7 @@ async def test_what_is_there_already_comes_twice_or_does_not_fit_is_left_out(roo
     events = await proposed(room)
     assert names(events) == ["Ada"]
     done = events[-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, AllProposed)
     assert [one.name for one in done.dropped] == ["HYPATIA", "sceptic", "ada", "Bo"]
     assert "Hypatia, " in question(room.cast.asked[0]), "the model is told whom there is"
 
@@ -94,7 +94,7 @@ async def test_words_around_the_array_do_no_harm(room: Trying, around: str) -> N
 async def test_a_model_that_fails_says_so_at_the_end(room: Trying, script: Script, words: str) -> None:
     room.cast.scripts.named["clerk"] = replace(script)
     done = (await proposed(room))[-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, AllProposed)
     assert words in done.message
 
 

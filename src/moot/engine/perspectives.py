@@ -38,7 +38,7 @@ class Proposed(Struct, frozen=True, kw_only=True, tag_field="type", tag="proposa
     proposal: Proposal
 
 
-class Done(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
+class AllProposed(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
     """It is over: what was left out, and what it took. Where the model failed, `message` says what to do."""
 
     proposals: int
@@ -49,7 +49,7 @@ class Done(Struct, frozen=True, kw_only=True, tag_field="type", tag="done"):
     message: str = ""
 
 
-Perspective = Proposing | Proposed | Done
+Perspective = Proposing | Proposed | AllProposed
 
 
 class Reading:
@@ -132,13 +132,13 @@ def _payer(caller: Caller) -> Payer:
     return Payer(tenant=caller.tenant, account=caller.account)
 
 
-def _done(ended: TurnEnded, choice: Choice) -> Done:
+def _done(ended: TurnEnded, choice: Choice) -> AllProposed:
     message = ""
     if ended.status != "completed":
         message = ended.fault.message if ended.fault else f"{ended.model} was cut off. Try again."
     elif not choice.chosen:
         message = f"{ended.model} proposed nothing that can be used. Try again, or choose another model."
-    return Done(
+    return AllProposed(
         proposals=len(choice.chosen),
         dropped=tuple(choice.dropped),
         model=ended.model,
