@@ -138,10 +138,11 @@ class MootServer:
         return await self.call("POST", path, body, headers)
 
     async def events(
-        self, path: str, headers: Mapping[str, str] | None = None
+        self, path: str, headers: Mapping[str, str] | None = None, body: object = None
     ) -> AsyncGenerator[Frame, None]:
-        """Yield the events of a stream until it ends. Whoever leaves earlier closes this."""
-        async with self.http.get(self.url + path, headers=headers) as response:
+        """Yield the events of a stream until it ends; a body is posted. Whoever leaves earlier closes this."""
+        method = "GET" if body is None else "POST"
+        async with self.http.request(method, self.url + path, headers=headers, json=body) as response:
             assert response.status == 200, await response.text()
             rest = b""
             async for piece in response.content.iter_any():

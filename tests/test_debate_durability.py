@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from tests.api import debating
+from tests.api import advising, debating
 from tests.chaos import Call, Ledger, Reader, Site, _delta
 from tests.databases import KINDS, database_url
 from tests.store.hearing import SECONDS
@@ -25,6 +25,8 @@ PHASES = {
     debating.LEDGER: "ledger",
     debating.JUDGE: "ballot",
     debating.GATE: "gate",
+    advising.CROSS: "cross_talk",
+    advising.TOGETHER: "together",
 }
 FINDINGS = {"summary", "ledger", "ballot", "gate"}
 numbers = count(1)
@@ -181,6 +183,23 @@ async def test_a_debate_goes_on_in_whatever_phase_it_was_killed(
     assert [e["kind"] for e in reader.events if e["type"] == "notice"] == ["resumed"]
     assert hall.asked(names) == ONCE + Counter({(who, at): 1}), "only what was cut off is asked again"
     await is_whole(hall, reader.run)
+
+
+async def test_advisors_go_on_where_they_were_killed(hall: Hall) -> None:
+    hall.models.holds.append(calls_to("no", "cross_talk"))
+    names = [f"{script}-{next(numbers)}" for script in ("yes", "no", "perhaps")]
+    reader = await hall.open("advisors", *names, advisors={"cross_talk": True, "synthesis": True})
+    await reader.until(lambda events: done(events) >= 3 + 2)
+    await hall.models.are_held()
+    await hall.killed()
+    assert await reader.ended() == "completed"
+    is_told_once(reader.events)
+    once = Counter({(who, at): 1 for who in ("yes", "no", "perhaps") for at in (FIRST, "cross_talk")})
+    assert hall.asked(names) == once + Counter({("no", "cross_talk"): 1, ("yes", "together"): 1})
+    asked = [
+        call.prompt for call in hall.models.calls if call.model == names[1] and phase(call) == "cross_talk"
+    ]
+    assert len(set(asked)) == 1, "it is told the same again"
 
 
 async def test_a_retry_goes_on_when_it_was_killed(hall: Hall) -> None:

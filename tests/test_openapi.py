@@ -15,6 +15,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
+from moot.model.stateless import NAMES
 from tests.databases import database_url
 from tests.serving import MootServer, serving
 
@@ -27,6 +28,7 @@ CHECKS = [
 ]
 EXAMPLES = 8
 ENDLESS = "/api/events"
+STATELESS = "/api/stateless/chat"
 WITHOUT_INPUT = {"/healthz", "/readyz"}
 
 SETTINGS = """\
@@ -46,6 +48,15 @@ answer = '{"summary": "Tables.", "usefulness": 0.5, "insights": []}'
 
 [consolidate]
 answer = '{"patterns": []}'
+
+[judge]
+answer = '{"verdicts": [{"number": 1, "reason": "So it is.", "passed": true}]}'
+
+[questions]
+answer = '{"questions": ["Since when?"]}'
+
+[perspectives]
+answer = '[{"name": "Ada", "category": "thinker", "description": "You count.", "rationale": "It helps."}]'
 """
 
 Ids = dict[str, dict[str, str]]
@@ -97,8 +108,12 @@ async def _settled(server: MootServer) -> Ids:
     await server.heard(opened["run"]["id"])
     discussion = opened["discussion"]["id"]
     (_, turn) = (await server.get(f"/api/discussions/{discussion}")).body["messages"]
+    asserted = {"assertions": "It answers.", "judge": "scripted/judge"}
+    judged = (await server.post(f"/api/messages/{turn['id']}/assertions", asserted)).body
     return {
         "/api/discussions/": {"id": discussion, "turn": turn["id"]},
+        "/api/messages/": {"id": turn["id"]},
+        "/api/trials/": {"id": judged["trial"]["id"]},
         "/api/runs/": {"id": opened["run"]["id"], "participant": "alpha"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
@@ -153,6 +168,15 @@ def make_real(case: Case[Any], ids: Ids) -> None:
             case.path_parameters = known
     if (asked := case.path.rpartition("/")[2]) in {"export", "consolidate"}:
         case.body = {"model": f"scripted/{asked}"}
+    if asked in {"questions", "perspectives"} and isinstance(case.body, dict):
+        case.body = case.body | {"model": f"scripted/{asked}"}
+    if asked == "assertions" and isinstance(case.body, dict):
+        case.body = {"assertions": "It answers.", "judge": "scripted/judge"}
+    if case.path == STATELESS and isinstance(case.body, dict):
+        config: Any = case.body["config"]
+        agents = [{**one, "model": None} for one in config["agents"]]
+        present = {"agents": agents, "agentIds": [agents[0]["id"], *config["agentIds"]][:24]}
+        case.body |= {"model": "scripted/echo", "apiKey": "", "config": {**config, **present}}
     if isinstance(case.body, dict) and "participants" in case.body:
         made_up = dict.fromkeys(("persona", "project", "model", "language", "clerk", "files"))
         kept = {name: value for name, value in case.body.items() if name not in made_up}
@@ -186,10 +210,26 @@ def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
 
 
 def test_streams_are_described_as_streams(description: Any) -> None:
-    for path in ("/api/events", "/api/runs/{id}/events"):
-        answers = description["paths"][path]["get"]["responses"]
+    for path in (
+        "/api/trials/{id}/improve",
+        "/api/perspectives",
+        STATELESS,
+        "/api/events",
+        "/api/runs/{id}/events",
+    ):
+        (operation,) = description["paths"][path].values()
+        answers = operation["responses"]
         assert list(answers["200"]["content"]) == ["text/event-stream"]
     assert "content" not in answers["204"]
+
+
+def test_the_events_of_a_turn_without_a_state_are_described_by_name(description: Any) -> None:
+    answer = description["paths"][STATELESS]["post"]["responses"]["200"]
+    data = answer["content"]["text/event-stream"]["schema"]["properties"]["data"]["contentSchema"]
+    assert set(data["discriminator"]["mapping"]) == set(NAMES.values())
+    assert not [name for name in description["components"]["schemas"] if "stateless" in name], (
+        "no name is taken"
+    )
 
 
 def test_the_description_says_how_to_log_in_and_where_one_need_not(description: Any) -> None:

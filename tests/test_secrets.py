@@ -17,11 +17,14 @@ from moot.providers.scripts import BUILT_IN, Scripts
 from moot.store.accounts import Accounts
 from moot.store.database import Database
 from moot.store.migration import migrate
+from tests import lessons
 from tests.databases import KINDS, Kind, database_url
+from tests.lessons import MIRA, TOM
 from tests.serving import MootServer, Reply
 
 SERVER_KEY = "sk-canary-server-5f0c7b1e9d"
 STORED_KEY = "sk-canary-stored-8a4d2f6c3b"
+REQUEST_KEY = "sk-canary-request-2d7e9b5a1f"
 PASSWORD = "canary password 71c9e0"
 
 APIS = {
@@ -99,6 +102,25 @@ async def a_provider_is_asked(server: MootServer, provider: str, who: dict[str, 
         assert exported.status == 502
 
 
+async def a_key_is_sent_along(server: MootServer, who: dict[str, str]) -> None:
+    """Let agents speak with a key of the request, whatever comes of it, and ask what makes no sense."""
+
+    async def taken(model: str, status: int = 200, **more: Any) -> None:
+        asked = lessons.body(MIRA, words="What is a lesson?", model=model, **{"apiKey": REQUEST_KEY, **more})
+        assert (await server.post("/api/stateless/chat", asked, who)).status == status
+
+    await asyncio.gather(*(taken(f"{provider}/{script}") for provider in APIS for script in SCRIPTS))
+    director = {"turnCount": 1, "agentResponses": [{"agentId": "tom", "agentName": "Tom"}]}
+    both = {"agentIds": ["mira", "tom"], "agents": [MIRA, TOM]}
+    await taken("lab_openai/echo", config=both, directorState=director)
+    for wrong in ({"apiKey": [REQUEST_KEY]}, {"apiKey": f"{REQUEST_KEY} "}, {"apiKey": REQUEST_KEY * 50}):
+        await taken("lab_openai/echo", 400, **wrong)
+    for model in ("scripted/echo", "nobody/none"):
+        await taken(model, 400)
+    other = {"agentIds": ["mira"], "agents": [{**MIRA, "model": "lab_google/echo"}]}
+    await taken("lab_openai/echo", 400, config=other)
+
+
 async def bad_keys_are_offered(server: MootServer, who: dict[str, str]) -> None:
     for provider, body in (
         ("nobody", {"key": STORED_KEY}),
@@ -164,13 +186,16 @@ async def test_no_secret_is_found_anywhere(kind: Kind, tmp_path: Path) -> None:
                 everything_is_asked(server, {"Authorization": f"Bearer {token}"}),
                 everything_is_asked(server, bob),
             )
+            await a_key_is_sent_along(server, bob)
             await bad_keys_are_offered(server, ada)
-            assert {call.key for call in lab.calls} == {SERVER_KEY, STORED_KEY}, "they were really used"
+            used = {call.key for call in lab.calls}
+            assert used == {SERVER_KEY, STORED_KEY, REQUEST_KEY}, "they were really used"
             kept_bytes = await stored(kind, url)
             assert await server.end() == 0
             places = [*server.replies, *kept_bytes, server.logged().encode()]
         sessions = [who["Cookie"].partition("=")[2] for who in (ada, bob)]
         assert b"What is a moot?" in b"".join(kept_bytes)
-        for canary in (SERVER_KEY, STORED_KEY, PASSWORD, token, *sessions):
+        assert b"What is a lesson?" not in b"".join(kept_bytes)
+        for canary in (SERVER_KEY, STORED_KEY, REQUEST_KEY, PASSWORD, token, *sessions):
             for face in faces(canary):
                 assert [place[max(0, place.find(face) - 80) :] for place in places if face in place] == []

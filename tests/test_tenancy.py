@@ -15,6 +15,7 @@ from moot.store.accounts import Accounts
 from moot.store.database import Database
 from moot.store.migration import migrate
 from moot.store.schema import metadata
+from tests import lessons
 from tests.databases import KINDS, database_url
 from tests.serving import MootServer, Reply, serving
 
@@ -25,6 +26,12 @@ SECRET = "xylophone"  # a word that only Ada uses
 READER = f"""\
 [reader]
 answer = '{{"summary": "{SECRET}", "usefulness": 1, "insights": [{{"title": "{SECRET}", "detail": "{SECRET}", "category": "x", "kind": "decision", "messages": []}}]}}'
+
+[judge]
+answer = '{{"verdicts": [{{"number": 1, "reason": "{SECRET}", "passed": false}}]}}'
+[mirror]
+answer = '[{{"type": "text", "content": "{{system}}"}}]'
+chunk = 10_000
 """
 RESTLESS = {"rate", "session", "worker", "persona_use"}  # tables that change by themselves
 
@@ -41,8 +48,10 @@ BODIES: dict[str, Any] = {
     "projects_rewrite": {"title": "Mine now"},
     "knowledge_export": {"model": "scripted/reader"},
     "knowledge_consolidate": {"model": "scripted/reader"},
+    "trials_judge": {"assertions": "It is hers.", "judge": "scripted/judge"},
 }
 OPENING = {"message": "Whose is it?", "participants": ["scripted/echo"]}
+WITHOUT_IDS = "stateless_chat"  # whose personas are words; a test of its own shows it
 NOT_TENANTS = {"/api/keys/{provider}"}  # providers have the same names for everybody
 
 Headers = dict[str, str]
@@ -140,8 +149,14 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
         pass
     await made(f"/api/discussions/{discussion}/export", {"model": "scripted/reader"})
     messages = (await server.get(f"/api/discussions/{discussion}", ada)).body["messages"]
+    answer = messages[-1]["id"]
+    judged = await made(
+        f"/api/messages/{answer}/assertions", {"assertions": SECRET, "judge": "scripted/judge"}
+    )
     return {
-        "/api/discussions/": {"id": discussion, "turn": messages[-1]["id"]},
+        "/api/discussions/": {"id": discussion, "turn": answer},
+        "/api/messages/": {"id": answer},
+        "/api/trials/": {"id": judged["trial"]["id"]},
         "/api/runs/": {"id": run, "participant": "ursula"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
@@ -262,7 +277,7 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         name = operation["operationId"]
         content = operation["requestBody"]["content"]
         for field in fields(content.get("application/json", {}).get("schema", {}), stage.components):
-            if field[-1] not in kinds:
+            if field[-1] not in kinds or name == WITHOUT_IDS:
                 continue
             body = with_field(BODIES.get(name, OPENING), field, stage.ids[kinds[field[-1]]]["id"])
             here = filled(path, next((ids for p, ids in own.items() if path.startswith(p)), {}))
@@ -282,6 +297,17 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         ("budget_estimate", ("project",)),
     } <= tried
     assert await stage.state() == before
+
+
+async def test_what_is_kept_for_another_is_not_told_to_who_keeps_everything_itself(stage: Stage) -> None:
+    persona, before = stage.ids["/api/personas/"]["id"], await stage.state()
+    agent = {"id": "ursula", "name": "Ursula", "persona": persona}
+    asked = lessons.body(agent, model="scripted/mirror")
+    reply = await stage.server.post("/api/stateless/chat", asked, stage.bob["token"])
+    said = "".join(event["data"].get("content", "") for event in lessons.heard(reply.text))
+    assert (reply.status, persona in said, SECRET in said) == (200, True, False)
+    after = await stage.state()
+    assert {table for table in after if after[table] != before[table]} == {"charge"}
 
 
 @pytest.mark.parametrize("credential", ["token", "session"])
@@ -380,3 +406,15 @@ async def test_a_stream_ends_soon_when_its_token_is_taken_away(stage: Stage) -> 
         await server.call("DELETE", f"/api/tokens/{made['id']}", headers=who)
         async with asyncio.timeout(10):
             assert [frame async for frame in changes] == []
+
+
+@pytest.mark.parametrize("credential", ["token", "session"])
+async def test_another_s_discussion_cannot_be_referred_to(stage: Stage, credential: str) -> None:
+    server, who = stage.server, stage.bob[credential]
+    titles = [one["title"] for one in (await server.get("/api/discussions", stage.ada)).body["discussions"]]
+    assert SECRET in titles
+    body = OPENING | {"message": f'What came of @"{SECRET}"?'}
+    opened = (await server.post("/api/discussions", body, who)).body
+    told = [frame.data async for frame in server.events(f"/api/runs/{opened['run']['id']}/events", who)]
+    assert [event["kind"] for event in told if event["type"] == "notice"] == ["missing"]
+    assert [event["message"]["text"] for event in told if event["type"] == "turn_ended"] == [body["message"]]

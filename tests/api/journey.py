@@ -11,6 +11,7 @@ from aiohttp import web
 
 from moot.lab.server import Lab
 from moot.providers.scripts import BUILT_IN, Script, Scripts
+from tests.api.advising import ADVISORS
 from tests.api.debating import TABLE
 from tests.api.lessons import AGENTS
 from tests.serving import SECONDS, MootServer
@@ -19,6 +20,7 @@ LONG = " ".join(f"word{place}" for place in range(400))
 SCRIPTS = {
     **BUILT_IN,
     **TABLE,
+    **ADVISORS,
     **AGENTS,
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
@@ -42,7 +44,8 @@ class RecordingLab(Lab):
         async def record(
             request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
         ) -> web.StreamResponse:
-            self.bodies.append(await request.json())
+            if request.can_read_body:
+                self.bodies.append(await request.json())
             return await handler(request)
 
         app = super().app()

@@ -350,3 +350,29 @@ def shown_before_the_end(*events: Event) -> str:
     live = Live(Console(file=file, force_terminal=True, width=100, height=20, highlight=False))
     live.follow(events)
     return ESCAPES.sub("", file.getvalue())
+
+
+class TestAdvisors:
+    """All speak at once, perhaps to each other, and one may sum up; nobody keeps minutes."""
+
+    EVENTS = (
+        opens_stage("answer"),
+        begins("alpha"),
+        begins("beta"),
+        ends("beta", "No."),
+        ends("alpha", "Yes."),
+        opens_stage("cross_talk"),
+        begins("alpha"),
+        ends("alpha", "But Beta!"),
+        opens_stage("synthesis"),
+    )
+
+    def test_it_reads_from_top_to_bottom(self) -> None:
+        events = (*self.EVENTS, begins("alpha"), ends("alpha", "All in all."), RunEnded(status="completed"))
+        written = shown_before_the_end(sits_down("a/one", "b/two"), *events)
+        words = ("Answers", "Yes.", "No.", " To each other ", "But Beta!", " Synthesis ", "All in all.")
+        places = [written.index(word) for word in words]
+        assert places == sorted(places)
+
+    def test_nobody_waits_for_minutes(self) -> None:
+        assert "minutes" not in drawn(sits_down("a/one", "b/two"), *self.EVENTS)

@@ -373,3 +373,26 @@ def test_a_run_that_was_cut_short_leaves_the_answers_that_were_complete() -> Non
     assert out.getvalue() == ""
     reader.close()
     assert "Done." in out.getvalue()
+
+
+def test_the_stages_of_advisors_have_names() -> None:
+    out, _ = together(
+        opens_stage("answer"),
+        ends("beta", "No."),
+        ends("alpha", "Yes."),
+        opens_stage("cross_talk"),
+        ends("alpha", "No, Beta."),
+        opens_stage("synthesis"),
+        ends("alpha", "All in all."),
+        RunEnded(status="completed"),
+    )
+    heads = [line for line in out.splitlines() if line.startswith(("---", "==="))]
+    assert heads == [
+        "--- Answers ---",
+        "=== Alpha · a/one ===",
+        "=== Beta · a/one ===",
+        "--- To each other ---",
+        "=== Alpha · a/one ===",
+        "--- Synthesis ---",
+        "=== Alpha · a/one ===",
+    ]

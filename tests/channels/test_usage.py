@@ -2,7 +2,7 @@ from inline_snapshot import snapshot
 
 from moot.channels.usage import usage_lines
 from moot.model.chunks import Usage
-from moot.model.events import FINDINGS, Agreed
+from moot.model.events import FINDINGS, Agreed, Decided
 from moot.model.participants import seat
 from tests.channels.dialogue import BROKE, REJECTED, ends
 from tests.channels.findings import FOUND
@@ -68,3 +68,12 @@ def test_what_was_found_is_counted_by_what_it_was_for_and_then_everything() -> N
 def test_a_price_that_is_not_known_makes_everything_unknown() -> None:
     gate = Agreed(basis="g", agree=False, reason="No.", model="a/one", usage=Usage(9, 1), cost=None)
     assert usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1)], [gate])[-1].endswith("cost unknown")
+
+
+def test_a_director_is_counted_where_a_model_was_asked() -> None:
+    rules = Decided(basis="1", turn=0, next="alpha", reason="It was to begin.")
+    asked = Decided(
+        basis="2", turn=1, next="beta", reason="Now.", by="model", model="a/one", usage=Usage(9, 1), cost=0.05
+    )
+    lines = usage_lines(seat(("a/one",)), [ends("alpha", cost=0.1)], [rules, asked])
+    assert lines[-2] == "Director · a/one: 9 in, 1 out, $0.05"

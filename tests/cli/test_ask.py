@@ -312,6 +312,75 @@ class TestDebate:
         assert done.stdout.endswith("--- Minutes ---\n\nCost: $0\n\n")
 
 
+class TestAdvisors:
+    SCRIPTS = """
+[warm]
+answer = "Take the day off."
+when = { "ask the one question" = "Since when?", "have just answered" = "Pass." }
+[stern]
+answer = "Keep at it."
+when = { "ask the one question" = "How much is left?", "have just answered" = "Warm words, Beta.", "what it comes to" = "Rest, then go on." }
+"""
+    MODELS = ("--mode", "advisors", "-m", "scripted/stern", "-m", "scripted/warm")
+
+    @pytest.fixture
+    def advised(self, moot: Moot) -> Moot:
+        moot.write("advisors.toml", self.SCRIPTS)
+        moot.write("moot.toml", '[providers.scripted]\nscript = "advisors.toml"\n')
+        return moot
+
+    def test_at_first_they_ask(self, advised: Moot) -> None:
+        done = advised("ask", "I am tired.", *self.MODELS)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == snapshot("""\
+--- Answers ---
+
+=== Alpha · scripted/stern ===
+How much is left?
+
+=== Beta · scripted/warm ===
+Since when?
+
+""")
+
+    def test_they_may_speak_freely_talk_to_each_other_and_one_sums_up(self, advised: Moot) -> None:
+        done = advised("ask", "I am tired.", *self.MODELS, "--early", "0", "--cross-talk", "--synthesis")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == snapshot("""\
+--- Answers ---
+
+=== Alpha · scripted/stern ===
+Keep at it.
+
+=== Beta · scripted/warm ===
+Take the day off.
+
+--- To each other ---
+
+=== Alpha · scripted/stern ===
+Warm words, Beta.
+
+=== Beta · scripted/warm ===
+Pass.
+
+--- Synthesis ---
+
+=== Alpha · scripted/stern ===
+Rest, then go on.
+
+""")
+
+    def test_on_a_terminal_nobody_keeps_minutes(self, advised: Moot) -> None:
+        shown, code = on_a_terminal(advised, "ask", "hi", *self.MODELS, "--early", "0", "--synthesis")
+        assert code == 0
+        assert "Rest, then go on." in shown
+        assert "minutes" not in shown
+
+    def test_one_advisor_is_enough(self, advised: Moot) -> None:
+        done = advised("ask", "I am tired.", "--mode", "advisors", "-m", "scripted/warm", "--cross-talk")
+        assert (done.returncode, done.stdout) == (0, "Since when?\n")
+
+
 class TestSystemPrompt:
     """What a plain question comes with is what was asked for, and nothing else."""
 

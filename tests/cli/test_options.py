@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from moot.cli.options import Options, check, plan, typed
+from moot.model.advisors import Advisors
 from moot.model.debates import Debate
 from moot.model.directed import Directed
 from moot.model.errors import UsageError
@@ -28,6 +29,10 @@ def options(**given: Any) -> Options:
         ({"mode": "consensus", "gate": True}, "--gate is for --mode debate"),
         ({"quorum": 2}, "--quorum is for --mode debate"),
         ({"mode": "parallel", "deadline": 5.0}, "--deadline is for --mode debate"),
+        ({"early": 0}, "--early is for --mode advisors: add that, or leave --early out."),
+        ({"mode": "debate", "cross_talk": True}, "--cross-talk is for --mode advisors"),
+        ({"mode": "parallel", "synthesis": True}, "--synthesis is for --mode advisors"),
+        ({"mode": "advisors", "lead": "2"}, "--lead is for --mode debate"),
         ({"mode": "debate", "quorum": 4}, "more than the 3 who take part"),
         ({"mode": "debate", "deadline": 0.0}, "--deadline must be more than 0"),
         ({"mode": "debate", "deadline": float("inf")}, "--deadline must be"),
@@ -54,6 +59,8 @@ def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, 
         {"mode": "consensus", "rounds": 3},
         {"mode": "debate", "lead": "2", "gate": True, "quorum": 3, "deadline": 0.5, "cap": 0.01},
         {"models": (), "cap": 0.5},
+        {"mode": "advisors", "early": 0, "cross_talk": True, "synthesis": True},
+        {"mode": "advisors", "models": ()},
         {"mode": "directed", "models": THREE[:1]},
         {"mode": "directed", "roles": ("teacher", "student"), "turns": 3, "board": Path("b.svg")},
     ],
@@ -69,6 +76,12 @@ class TestPlan:
         assert made.debate == Debate(lead="gamma", quorum=2, deadline=9.5, gate=True)
         assert (made.mode, made.introduced, made.cap) == ("debate", True, 0.25)
         assert made.lead.name == "Gamma"
+
+    def test_the_rules_of_advisors_are_those_that_were_given(self) -> None:
+        made = plan(options(mode="advisors", early=0, cross_talk=True, synthesis=True), seat(THREE))
+        assert made.advisors == Advisors(early=0, cross_talk=True, synthesis=True)
+        assert (made.mode, made.introduced) == ("advisors", True)
+        assert plan(options(mode="advisors"), seat(THREE)).advisors == Advisors()
 
     @pytest.mark.parametrize("lead", ["Beta", "beta", "2"])
     def test_the_lead_is_named_or_counted(self, lead: str) -> None:

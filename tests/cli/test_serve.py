@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.process import Moot, complaint
+from tests.lessons import MIRA, body
 from tests.serving import MootServer, serving
 
 TALK = """\
@@ -60,6 +61,19 @@ async def test_what_is_being_said_is_said_to_the_end_and_nothing_new_is_taken_in
         async for _ in changes:
             pass  # it ends in good form, or this would raise
     assert await server.ended() == 0
+
+
+async def test_a_turn_whose_state_is_with_the_client_is_interrupted(server: MootServer) -> None:
+    told = []
+    asked = body(MIRA, model="scripted/endless")
+    async for frame in server.events("/api/stateless/chat", body=asked):
+        told.append(frame.event)
+        if told.count("text_delta") == 1 and frame.event == "text_delta":
+            server.running.send_signal(signal.SIGTERM)
+    assert told[-2:] == ["agent_end", "error"]
+    assert frame.data["data"]["message"] == "Request interrupted"
+    assert await server.ended() == 0
+    assert server.logged().count("\n") == 1, "nothing is left over"
 
 
 async def test_told_twice_it_ends_at_once_and_the_next_one_goes_on(server: MootServer) -> None:

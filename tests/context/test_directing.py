@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 
 from moot.context.directing import (
     END,
@@ -120,6 +121,24 @@ Turn 3 of 10. You may choose: li, mira, USER, END\
     assert inquiry.found(form).next == "li"  # type: ignore[union-attr]
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"next": "tom", "reason": "Again."}, inquiry.answer)
+
+
+def material(stands: Floor) -> str:
+    return "".join(str(part) for part in ask(stands).request.messages[0].parts)
+
+
+def test_a_model_knows_who_opened_the_topic() -> None:
+    assert "The topic (opened by Tom): Squares" in material(floor("tom", trigger="tom", topic="Squares"))
+    assert "The topic: Squares" in material(floor(trigger="nobody", topic="Squares"))
+
+
+def test_a_model_reads_the_last_ten_and_the_rules_know_the_users_last_words_all_the_same() -> None:
+    heard = (Heard("The user", "Li, why?", True), *(Heard("Tom", f"No. {place}!") for place in range(12)))
+    stands = replace(floor("tom"), heard=heard)
+    assert "No. 1!" not in material(stands)
+    assert "No. 2!" in material(stands)
+    assert (decided := by_rules(stands)) is not None
+    assert decided.next == "li"
 
 
 def test_the_first_turn_is_an_agents() -> None:

@@ -1,7 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.context.fitting import cut, fitted, one_line
+from moot.context.fitting import cut, fitted, listed, one_line
 
 
 def test_what_is_too_long_is_cut_and_shows_it() -> None:
@@ -53,3 +54,11 @@ class TestFitted:
     def test_very_many_are_fitted_too(self) -> None:
         fit = fitted(["a" * 50] * 20_000, 100_000)
         assert set(fit) == {"aaaa…"}
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [((), ""), (("Ann",), "Ann"), (("Ann", "Bob"), "Ann and Bob"), (("Ann", "Bob", "Cy"), "Ann, Bob and Cy")],
+)
+def test_names_are_listed_as_one_says_them(names: tuple[str, ...], words: str) -> None:
+    assert listed(names) == words

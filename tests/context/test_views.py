@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.context.views import VIEWS, View, blind, briefed, everything, in_lesson, own_thread
+from moot.context.views import VIEWS, View, advised, blind, briefed, everything, in_lesson, own_thread
 from moot.model.discussions import Message
 from tests.context.logs import Log, logs
 
@@ -65,8 +65,11 @@ def test_what_is_not_seen_has_a_reason(log: Log) -> None:
 def test_what_is_said_later_does_not_change_what_was_seen(view: View, log: Log, upto: int) -> None:
     then = view(log.said[:upto], log.who.id, log.run)
     now = [message for message in seen(view, log) if message.number <= upto]
-    if view in {briefed, in_lesson}:  # a newer brief takes the place of an older one
+    if view in {briefed, advised, in_lesson}:  # a newer brief takes the place of an older one
         then, now = ([message for message in some if not message.hidden] for some in (then, now))
+    if view is advised:  # and a newer turn of the others that of an older one
+        own = {None, log.who.id}
+        then, now = ([message for message in some if message.participant in own] for some in (then, now))
     assert then == now
 
 
@@ -90,6 +93,14 @@ def test_a_brief_is_all_that_whoever_sums_up_is_told_of_this_run(log: Log) -> No
     now = [message for message in seen(briefed, log) if message.run == log.run]
     assert len([message for message in now if message.hidden]) <= 1
     assert all(message.hidden or message.role == "user" for message in now)
+
+
+@given(log=logs())
+def test_an_advisor_sees_of_the_others_only_one_turn_before_this_one_and_no_synthesis(log: Log) -> None:
+    of_others = [one for one in seen(advised, log) if one.participant not in {None, log.who.id}]
+    assert len({one.run for one in of_others}) <= 1
+    assert log.run not in {one.run for one in of_others}
+    assert {one.role for one in seen(advised, log)} <= {"user", "assistant"}
 
 
 def said(number: int, words: str, who: str | None = None, *, run: str = "now", **more: object) -> Message:
@@ -126,6 +137,9 @@ DISCUSSION = [
         (blind, "alpha", [1, 2, 3, 6, 9]),
         (blind, "beta", [1, 2, 3, 4, 5, 6, 8]),
         (blind, "gamma", [1, 2, 3, 6]),
+        (advised, "alpha", [1, 2, 3, 6, 9]),
+        (advised, "beta", [1, 3, 4, 5, 6, 8]),
+        (advised, "gamma", [1, 2, 3, 6]),
     ],
 )
 def test_a_discussion_as_it_is_seen_from_each_seat(view: View, who: str, numbers: list[int]) -> None:

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from moot.engine.casting import Casting
-from moot.model.errors import MissingKey, UnknownModel
+from moot.model.errors import MissingKey, UnknownModel, UsageError
 from moot.providers.catalogue import ProviderConfig
 from moot.providers.registry import Registry, Resolved
 from moot.store.database import Database
@@ -129,3 +129,19 @@ async def test_a_key_that_cannot_be_read_any_more_is_to_be_stored_again(
     assert [one.name for one in await cast.models(ANNA, "openai/gpt-5-mini")] == ["scripted/echo"]
     with pytest.raises(MissingKey, match="store it again with PUT /api/keys/openai"):
         await cast.models(ANNA, "openai/gpt-5")
+
+
+async def test_a_key_for_one_call_is_used_alone_and_not_remembered(keys: ProviderKeys) -> None:
+    cast = casting(keys, SHARED, {"openai/gpt-5-mini": ("scripted/echo",)})
+    one = cast.once("openai/gpt-5-mini", "sk-for-once")
+    assert (one.name, one.model, secrets(one)) == ("openai/gpt-5-mini", "gpt-5-mini", ["sk-for-once"])
+    assert "sk-for-once" not in repr(one.keys.next(set()))
+    (later,) = [other for other in await cast.models(ANNA, "openai/gpt-5-mini") if other.keys]
+    assert secrets(later) == ["sk-of-the-server"]
+
+
+async def test_a_key_for_one_call_is_not_sent_where_none_is_taken(keys: ProviderKeys) -> None:
+    with pytest.raises(UsageError, match="scripted takes no key: leave apiKey out"):
+        casting(keys).once("scripted/echo", "sk-for-once")
+    with pytest.raises(UnknownModel, match="Did you mean anthropic"):
+        casting(keys).once("antropic/claude", "sk-for-once")

@@ -11,7 +11,7 @@ from moot.engine.errands import Errands
 from moot.engine.speaker import Speaker
 from moot.engine.structured import Shaped
 from moot.model.errors import OverBudget
-from moot.model.events import TurnEnded
+from moot.model.events import Event, TextDelta, TurnEnded
 from moot.model.money import Payer, SpendingOn
 from moot.model.requests import ModelRequest, user
 from moot.providers.keys import KeyRing
@@ -23,6 +23,7 @@ from moot.store.bills import Bills
 from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.streams.stop import Stop
+from moot.streams.turn import Emit
 from tests.databases import KINDS
 from tests.store.people import ANNA, settled
 
@@ -66,6 +67,10 @@ class Desk:
         chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
         async with self.errands.within_budget(ANNA):
             return await self.errands.ask(PAYER, "title", chain, REQUEST, Legs)
+
+    async def answer(self, emit: Emit) -> TurnEnded:
+        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
+        return await self.errands.answer(PAYER, "title", chain, REQUEST, emit)
 
     async def say(self, stop: Stop | None = None, payer: Payer = PAYER) -> TurnEnded:
         chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
@@ -157,3 +162,29 @@ async def test_who_has_nothing_left_is_told_no_words(database: Database) -> None
     assert model.asked == 1
     of_nobody = Payer(tenant=ANNA, account=None)
     assert (await desk.say(payer=of_nobody)).status == "completed", "only an account has a budget"
+
+
+async def test_plain_words_are_heard_as_they_come_and_paid_by_who_leaves(database: Database) -> None:
+    desk = Desk(database, Model(answer="On and on", fault="endless", pace=0.01, price=DEAR))
+    speaking = asyncio.Event()
+
+    async def hear(events: list[Event]) -> None:
+        if any(isinstance(event, TextDelta) for event in events):
+            speaking.set()
+
+    answering = asyncio.create_task(desk.answer(hear))
+    async with asyncio.timeout(10):
+        await speaking.wait()
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    assert (await desk.paid()).cost > 0
+
+
+async def test_an_answer_that_does_not_pass_a_check_is_asked_for_again(database: Database) -> None:
+    model = Model(answer='{"legs": 4}', price=DEAR)
+    desk = Desk(database, model)
+    chain = [Resolved("scripted/m", model, "m", KeyRing(()))]
+    answer = await desk.errands.ask(PAYER, "title", chain, REQUEST, Legs, lambda told: f"not {told.legs}")
+    assert (answer.value, model.asked) == (None, 2)
+    assert (await desk.paid()).calls == 1

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from moot.context.prompt import system_prompt
-from moot.engine.estimate import TOKENS_A_FILE, tokens
+from moot.context.tokens import TOKENS_A_FILE, tokens
 from moot.engine.forecast import Forecast, forecast
 from moot.engine.rehearsal import ANSWER
 from moot.model.chunks import Usage

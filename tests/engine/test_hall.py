@@ -12,6 +12,7 @@ from moot.engine import hall as module
 from moot.engine.attaching import Attaching
 from moot.engine.errands import Errands
 from moot.engine.hall import TITLE, Hall, Opening, Saying, Started
+from moot.engine.measuring import Measuring
 from moot.engine.planning import Planning
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
@@ -35,6 +36,7 @@ from moot.store.projects import Projects
 from moot.store.rates import Rates
 from moot.store.runs import Runs, Wishes
 from moot.store.schema import discussion, idempotency, message, run
+from moot.store.token_rates import TokenRates
 from tests.engine.tables import SPEAKER, Recorded
 from tests.store.hearing import SECONDS, eventually, hearing
 from tests.store.people import ANNA, BERT, settle
@@ -63,7 +65,8 @@ class Room:
         self.begun: list[str] = []
         self.discussions = Discussions(database)
         self.runs = Runs(database)
-        self.planning = Planning(Personas(database, ()), Projects(database))
+        self.measuring = Measuring(TokenRates(database), Registry({}, {}), {})
+        self.planning = Planning(Personas(database, ()), Projects(database), self.measuring)
         self.files = Files(database)
         self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
         errands = Errands(database, SPEAKER, Budgets(database))
@@ -250,7 +253,7 @@ async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(room: Room) 
 
     started = await room.open()
     await room.finish()
-    planning = Deleting(Personas(room.database, ()), Projects(room.database))
+    planning = Deleting(Personas(room.database, ()), Projects(room.database), room.measuring)
     hall = room.hall_with(planning, room.begun.append)
     with pytest.raises(IntegrityError):
         await hall.say(CALLER, Saying(discussion=started.discussion.id, message="And square?"), "key")
@@ -381,6 +384,16 @@ async def test_the_table_goes_on_with_the_one_after_the_last_speaker(
     assert (plan.mode, plan.turns, plan.first) == ("continue", 7, first)
     assert (going_on.message, going_on.run.message, going_on.run.mode) == (None, None, "continue")
     assert room.begun == [started.run.id, going_on.run.id]
+
+
+async def test_advisors_who_are_not_active_do_not_go_on_either(room: Room) -> None:
+    seats = tuple(replace(who, active=who.id != "alpha") for who in OPENING.participants)
+    started = await room.open(mode="advisors", participants=seats)
+    await room.answered(started, "beta")
+    await room.finish()
+    plan = await room.plan(await room.hall.go_on(CALLER, started.discussion.id, 1))
+    assert [who.id for who in plan.speaking] == ["beta", "gamma"]
+    assert plan.speaking[plan.first].id == "gamma"
 
 
 async def test_a_table_that_goes_on_is_active_again(room: Room) -> None:

@@ -1,5 +1,6 @@
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -9,11 +10,13 @@ from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Text
 from moot.model.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
-from moot.model.participants import seat
+from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
+from moot.model.profiles import Profile
 from moot.model.requests import File, Message, assistant, user
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Resolved
+from moot.providers.scripts import Script
 from moot.streams.stop import Stop
 from tests.engine.tables import Recorded
 
@@ -118,3 +121,36 @@ def _words(asked: Message) -> str:
 @pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
 async def test_one_model_can_be_asked_in_any_mode(mode: str) -> None:
     assert status(await play("echo", mode=mode)) == "completed"
+
+
+async def test_where_no_advisor_is_active_the_first_gives_a_plain_answer() -> None:
+    provider = Recorded({"any": Script(answer="Four.")})
+    who = Participant("alpha", "Alpha", "any", active=False)
+    plan = Plan(mode="advisors", participants=(who,), personas={"alpha": "You are a carpenter."})
+    chains = {"alpha": (Resolved("any", provider, "any", KeyRing(())),)}
+    events: list[Event] = []
+    await run(plan, user("Two and two?"), chains, RunLog(events.extend), Speaker(), Stop())
+    assert ends(events) == {"alpha": "completed"}
+    (asked,) = provider.asked
+    assert (asked.system, asked.messages) == ("", (user("Two and two?"),))
+
+
+async def test_an_advisor_is_told_when_it_was_asked_and_no_more_than_its_model_can_hold() -> None:
+    provider = Small({})
+    await play("echo", mode="advisors", provider=provider, asked=question("What now?", "word " * 9000))
+    (asked,) = provider.asked
+    (words,) = [part.text for part in asked.messages[-1].parts if isinstance(part, Text)][-1:]
+    assert re.fullmatch(r"\[20\d\d-\d\d-\d\d \d\d:\d\d\] What now\?", words)
+    assert provider.looked_up == ["echo"]
+
+
+class Small(Recorded):
+    """A model that can hold little."""
+
+    def __init__(self, scripts: Mapping[str, Script]) -> None:
+        super().__init__(scripts)
+        self.looked_up: list[str] = []
+
+    def profile(self, model: str) -> Profile:
+        self.looked_up.append(model)
+        return Profile(context=2048)

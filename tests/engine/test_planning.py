@@ -1,17 +1,22 @@
 import pytest
+from msgspec.structs import replace
 
 from moot.context.library import part
 from moot.context.project import describe
+from moot.engine.measuring import Measuring
 from moot.engine.planning import Planning
 from moot.model.discussions import Discussion
 from moot.model.errors import UsageError
+from moot.model.measures import Measure
 from moot.model.participants import Participant
 from moot.model.personas import Persona, PersonaDraft
 from moot.model.plans import Plan
 from moot.model.projects import PostDraft, Project, ProjectDraft
+from moot.providers.registry import Registry
 from moot.store.database import Database
 from moot.store.personas import Personas
 from moot.store.projects import Projects
+from moot.store.token_rates import Counted, TokenRates
 from tests.store.people import ANNA, BERT, settle
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")
@@ -66,7 +71,9 @@ class Office:
     def __init__(self, database: Database) -> None:
         self.personas = Personas(database, [SCEPTIC])
         self.projects = Projects(database)
-        self._planning = Planning(self.personas, self.projects)
+        self.rates = TokenRates(database)
+        measuring = Measuring(self.rates, Registry({}, {}), {})
+        self._planning = Planning(self.personas, self.projects, measuring)
 
     async def plan(self, given: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> Plan:
         return await self._planning.plan(tenant, given, to)
@@ -155,3 +162,19 @@ async def test_some_may_be_spoken_to_and_the_others_stay_at_the_table(office: Of
 async def test_whoever_does_not_sit_here_cannot_be_spoken_to(office: Office, to: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match=r"^to: name some of alpha, beta, or leave it out to speak to all"):
         await office.plan(discussion(), to=to)
+
+
+async def test_what_is_known_of_the_models_is_fixed_with_the_plan(office: Office) -> None:
+    await office.rates.add({BETA.model: Counted(200_000, 100_000)})
+    before = await office.plan(discussion())
+    assert before.measures == {BETA.model: Measure(characters_per_token=2.01)}
+    await office.rates.add({BETA.model: Counted(400_000, 100_000)})
+    assert before.measure(BETA.model).characters_per_token == 2.01
+    assert (await office.plan(discussion())).measure(BETA.model).characters_per_token > 2.9
+
+
+async def test_advisors_are_told_what_fits(office: Office) -> None:
+    small = Participant("gamma", "Gamma", "local/demo")
+    plan = await office.plan(replace(discussion(ALPHA, small), mode="advisors"))
+    assert plan.measure("local/demo").context is not None
+    assert plan.measure(ALPHA.model).context is None

@@ -9,11 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from moot.engine.estimate import CHARACTERS_A_TOKEN, TOKENS_A_FILE, estimate
+from moot.context.tokens import TOKENS_A_FILE
+from moot.engine.estimate import estimate
 from moot.engine.rehearsal import ANSWER, LONGEST, ROW, VERDICT, Call, rehearse
+from moot.model.advisors import Advisors
 from moot.model.debates import Debate
 from moot.model.directed import Directed, LessonRole
 from moot.model.discussions import Message
+from moot.model.measures import Measure
 from moot.model.money import Charge
 from moot.model.participants import seat
 from moot.model.plans import Plan
@@ -35,7 +38,7 @@ EARLIER = (
         name="Beta",
     ),
 )
-USUAL = Script(answer="x" * ANSWER * CHARACTERS_A_TOKEN, chunk=ANSWER * CHARACTERS_A_TOKEN)
+USUAL = Script(answer="x" * ANSWER * 4, chunk=ANSWER * 4)  # four characters a token
 
 
 @st.composite
@@ -59,6 +62,7 @@ def plans(draw: st.DrawFn) -> Plan:
             ranking=draw(st.booleans()),
             ledger=draw(st.booleans()),
         ),
+        advisors=Advisors(cross_talk=draw(st.booleans()), synthesis=draw(st.booleans())),
         directed=Directed(
             turns=draw(st.integers(1, 6)),
             trigger=draw(st.none() | st.sampled_from(names)),
@@ -163,3 +167,25 @@ def test_what_is_said_is_read_by_the_others_up_to_a_length(limit: int, is_read: 
     first, second = rehearse(plan, QUESTION, ())
     assert first.output == limit
     assert is_read < second.input < is_read + 200
+
+
+def test_a_model_is_counted_as_it_counts() -> None:
+    plan = Plan(mode="consensus", participants=seat(("a/one", "b/two")), rounds=1)
+    dense = replace(plan, measures={"a/one": Measure(characters_per_token=1.0)})
+    usual, other = rehearse(plan, QUESTION, ()), rehearse(dense, QUESTION, ())
+    assert other[0].input > 3 * usual[0].input
+    assert other[1].input < usual[1].input, "the answer that is read has fewer characters in as many tokens"
+
+
+def test_advisors_read_no_more_than_their_window() -> None:
+    long = tuple(replace(one, content=one.content * 5000) for one in EARLIER)
+    plan = Plan(mode="advisors", participants=seat(("a/one", "b/two")), advisors=Advisors(budget=2000))
+    assert all(call.input <= 2000 for call in rehearse(plan, QUESTION, long))
+    wide = replace(plan, advisors=Advisors())
+    assert all(call.input > 10_000 for call in rehearse(wide, QUESTION, long))
+
+
+def test_only_active_advisors_are_foreseen() -> None:
+    seats = tuple(replace(who, active=who.id == "beta") for who in seat(("a/one",) * 3))
+    plan = Plan(mode="advisors", participants=seats, advisors=Advisors(cross_talk=True, synthesis=True))
+    assert [call.participant for call in rehearse(plan, QUESTION, ())] == ["beta"]

@@ -8,11 +8,13 @@ from sqlalchemy import select, update
 
 from moot.engine.attaching import Attaching
 from moot.engine.hall import Hall
+from moot.engine.measuring import Measuring
 from moot.engine.retrying import Retrying
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.discussions import Run
 from moot.model.errors import Conflict, Leaving, NotFound, OverBudget
+from moot.model.measures import Measure
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Registry, Resolved
 from moot.providers.scripted import ScriptedProvider
@@ -25,6 +27,7 @@ from moot.store.files import Files
 from moot.store.retries import Retries
 from moot.store.runs import Runs
 from moot.store.schema import run
+from moot.store.token_rates import Counted, TokenRates
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
 
@@ -52,8 +55,9 @@ class Desk:
         treasury = Treasury(database, Budgets(database, budget), self._chain)
         retries = Retries(database, OTHER)
         attaching = Attaching(Files(database), Registry({}, {}))
+        measuring = Measuring(TokenRates(database), Registry({}, {}), {})
         self.retrying = Retrying(
-            database, self.door, retries, treasury, attaching, lambda *run: self.begun.append(run)
+            database, self.door, retries, treasury, attaching, measuring, lambda *run: self.begun.append(run)
         )
 
     async def _chain(self, _: str, model: str) -> Sequence[Resolved]:
@@ -89,6 +93,15 @@ async def test_a_run_that_had_ended_begins_again_in_its_next_revision(database: 
     assert (again.status, again.revision) == ("waiting", 1)
     assert here.begun == [(failed.id, 1)]
     assert (await Runs(database).plan(failed.id)).participants[0].model == "scripted/other"
+
+
+async def test_another_model_is_asked_as_it_counts(database: Database) -> None:
+    here = await desk(database)
+    await TokenRates(database).add({"scripted/other": Counted(200_000, 100_000)})
+    failed = await here.failed()
+    await here.retrying.again(CALLER, failed.id, "alpha", "scripted/other")
+    plan = await Runs(database).plan(failed.id)
+    assert plan.measures == {"scripted/other": Measure(characters_per_token=2.01)}
 
 
 async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:

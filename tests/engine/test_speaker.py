@@ -9,6 +9,7 @@ from moot.board.replay import EMPTY
 from moot.engine.speaker import ActOf, Speaker
 from moot.model.chunks import Done, Text, Usage
 from moot.model.events import ActionTaken, Event, Notice, Seat, TextDelta, TurnEnded, TurnStarted
+from moot.model.measures import Measure
 from moot.model.profiles import Profile
 from moot.model.requests import File, ModelRequest, user
 from moot.providers import prices
@@ -45,7 +46,7 @@ async def spoken(
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    ended = await speaker.speak(Seat("alpha"), models, request, stop or Stop(), emit, act_of)
+    ended = await speaker.speak(Seat("alpha"), models, request, stop or Stop(), emit, act_of=act_of)
     assert not any(isinstance(event, TurnEnded) for event in events)  # whoever lets it speak tells of its end
     return [*events, ended]
 
@@ -392,6 +393,34 @@ async def test_whoever_waits_for_its_turn_can_be_stopped() -> None:
 
     ended = await speaker.speak(Seat("alpha"), chain("echo"), REQUEST, stop, emit)
     assert (ended.status, ended.fault) == ("stopped", None)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("silence", "Try again, or choose a faster model."),
+        ("retry_ms", "Try again later, or choose another model."),
+        ("overloaded", "Try again later, or choose another model."),
+        ("unauthorized", "Check the key and what it may be used for."),
+    ],
+)
+async def test_what_fails_says_what_to_do(script: str, words: str) -> None:
+    turn = end(await spoken(chain(script)))
+    assert turn.status == "failed"
+    assert turn.fault is not None
+    assert turn.fault.message.count(words) == 1
+
+
+async def test_what_nobody_counted_is_guessed_as_the_model_is_known_to_count() -> None:
+    async def emit(_: list[Event]) -> None: ...
+
+    def measure(model: str) -> Measure:
+        assert model == "scripted/uncounted"
+        return Measure(characters_per_token=2.0)
+
+    models = chain("uncounted", uncounted=Script(answer="12345678", fault="no_usage"))
+    turn = await SPEAKER.speak(Seat("alpha"), models, REQUEST, Stop(), emit, measure)
+    assert turn.usage == Usage(8, 4, estimated=True)
 
 
 LESSON = '[{"type":"action","name":"wb_open","params":{}},{"type":"text","content":"Look."}]'

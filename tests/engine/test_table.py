@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from moot.engine.table import Stopped, run_status
+from moot.model.advisors import Advisors
 from moot.model.chunks import Text, Usage
 from moot.model.debates import Debate
 from moot.model.discussions import Message
@@ -635,3 +636,95 @@ class TestStopInAnyPhase:
         states = {lane.status for lane in table.transcript.lanes.values()}
         expected = {"first answers": {"error"}, "refined answers": {"error"}}
         assert states <= expected.get(phase, {"complete"})
+
+
+CROSS, ALL_IN_ALL = "what the others have just answered", "what it comes to, once for all of you"
+ADVISING = {
+    "yes": Script(answer="Yes.", when={CROSS: "No, Beta.", ALL_IN_ALL: "All in all, yes."}),
+    "no": Script(answer="No.", when={CROSS: "Pass.", ALL_IN_ALL: "All in all, no."}),
+    "ponder": Script(answer="Perhaps.", thoughts="Who knows?", when={CROSS: "I agree with Alpha."}),
+}
+BOTH = Advisors(cross_talk=True, synthesis=True)
+
+
+def advisors(*models: str, **more: object) -> Stage:
+    return Stage("advisors", *models, scripts=ADVISING, **more)  # type: ignore[arg-type]
+
+
+class TestAdvisors:
+    async def test_they_answer_talk_to_each_other_and_one_draws_it_together(self) -> None:
+        table = advisors("yes", "no", "ponder", advisors=BOTH)
+        assert await table.table.play() == "completed"
+        said = [(m.stage, m.participant, m.content) for m in table.transcript.said if m.participant]
+        assert sorted(said[:3]) == [
+            ("answer", "alpha", "Yes."),
+            ("answer", "beta", "No."),
+            ("answer", "gamma", "Perhaps."),
+        ]
+        assert sorted(said[3:6]) == [
+            ("cross_talk", "alpha", "No, Beta."),
+            ("cross_talk", "beta", "Pass."),
+            ("cross_talk", "gamma", "I agree with Alpha."),
+        ]
+        assert said[6:] == [("synthesis", "alpha", "All in all, yes.")]
+        assert table.transcript.said[-1].role == "synthesis"
+        opened = [e.stage for e in table.transcript.events if isinstance(e, StageStarted)]
+        assert opened == ["answer", "cross_talk", "synthesis"]
+
+    async def test_each_is_shown_the_others_words_only_when_it_may_answer_them(self) -> None:
+        table = advisors("yes", "no", advisors=BOTH)
+        await table.table.play()
+        first, second, *talking, last = table.asked
+        assert first == second == [("user", "[1970-01-01 00:00] Why?")]
+        to_alpha = next(call for call in talking if ("assistant", "Yes.") in call)
+        assert "Beta:\nNo." in to_alpha[-1][1]
+        assert "Yes." not in to_alpha[-1][1]
+        assert "Alpha, to the others:\nNo, Beta." in last[-1][1]
+        assert "Beta, to the others" not in last[-1][1], "it passed"
+
+    async def test_one_that_fails_says_what_to_do_and_the_others_go_on(self) -> None:
+        why = MissingKey("No key for openai: set OPENAI_API_KEY.")
+        table = advisors("yes", "no", "unauthorized", "retry_seconds", refused={"beta": why}, advisors=BOTH)
+        assert await table.table.play() == "completed"
+        faults = {m.participant: m.fault.message for m in table.answers if m.fault is not None}
+        assert faults["beta"] == str(why)
+        assert "Key rejected for scripted" in faults["gamma"]
+        assert faults["delta"].endswith("Gave up after 3 tries. Try again later, or choose another model.")
+        assert [m.content for m in table.answers if m.status == "completed"] == ["Yes."]
+        assert "talk" not in str(table.steps), "one alone has nobody to talk to"
+
+    async def test_thoughts_are_kept_apart_and_told_to_nobody(self) -> None:
+        table = advisors("yes", "ponder", advisors=BOTH)
+        await table.table.play()
+        (ponder,) = [m for m in table.answers if m.participant == "beta" and m.stage == "answer"]
+        assert (ponder.content, ponder.thoughts) == ("Perhaps.", "Who knows?")
+        assert "Who knows?" not in str(table.asked)
+
+    async def test_a_cap_leaves_out_the_cross_talk_first_then_the_synthesis_and_says_so(self) -> None:
+        for cap, left_out in (
+            (5.0, []),
+            (4.9, ["The cross-talk"]),
+            (2.9, ["The cross-talk", "The synthesis"]),
+        ):
+            table = advisors("yes", "no", advisors=BOTH, cap=cap, provider=Priced(ADVISING))
+            assert await table.table.play() == "completed"
+            assert [words.partition(" is ")[0] for _, words in notices(table)] == left_out
+            assert {kind for kind, _ in notices(table)} <= {"cap"}
+
+    async def test_without_a_synthesis_nothing_is_kept_for_one(self) -> None:
+        table = advisors("yes", "no", advisors=Advisors(cross_talk=True), cap=4.0, provider=Priced(ADVISING))
+        assert await table.table.play() == "completed"
+        assert notices(table) == []
+
+    async def test_what_was_done_before_a_crash_is_not_done_again(self) -> None:
+        first = advisors("yes", "no", "ponder", advisors=BOTH)
+        await first.table.play()
+        cut_off = [m for m in first.transcript.said if (m.participant, m.stage) != ("gamma", "cross_talk")]
+        again = advisors(
+            "yes", "no", "ponder", advisors=BOTH, said=[m for m in cut_off if m.stage != "synthesis"]
+        )
+        again.recorded = {name: came for name, came in first.came.items() if name == "answer/0"}
+        assert await again.table.play() == "completed"
+        asked = [(one.purpose, one.participant) for one in again.transcript.charges]
+        assert asked == [("answer", "gamma"), ("synthesis", "alpha")]
+        assert again.provider.asked[0] in first.provider.asked, "with the same words"

@@ -5,9 +5,10 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select
 
-from moot.engine.estimate import TOKENS_A_FILE
+from moot.context.tokens import TOKENS_A_FILE
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
+from moot.model.advisors import Advisors
 from moot.model.discussions import Message
 from moot.model.errors import MissingKey, OverBudget
 from moot.model.participants import seat
@@ -79,6 +80,15 @@ async def test_what_begins_is_reserved_however_small_the_cap(database: Database)
     first = await rich.due(CALLER, replace(table, mode="single"), WHY, None)
     least = await rich.due(CALLER, replace(table, cap=1e-9), WHY, None)
     assert least == first
+
+
+async def test_what_advisors_begin_with_is_reserved_and_no_more(database: Database) -> None:
+    rich = treasury(database, 1_000_000.0)
+    rules = Advisors(cross_talk=True, synthesis=True)
+    table = Plan(mode="advisors", participants=seat(("scripted/dear",) * 3), advisors=rules)
+    plain = await rich.due(CALLER, replace(table, advisors=Advisors()), WHY, None)
+    assert await rich.due(CALLER, replace(table, cap=1e-9), WHY, None) == plain
+    assert (await rich.due(CALLER, table, WHY, None) or 0.0) > 2 * (plain or 0.0)
 
 
 async def test_a_model_without_a_key_has_no_price(database: Database) -> None:

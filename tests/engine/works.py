@@ -8,6 +8,7 @@ import msgspec
 from moot.engine.durable import DurableRuns
 from moot.engine.feeds import Feeds
 from moot.engine.journal import Journal
+from moot.engine.recapping import Recapping
 from moot.model.discussions import Message, Run
 from moot.model.events import (
     Event,
@@ -20,6 +21,7 @@ from moot.model.events import (
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Resolved
 from moot.providers.scripts import Script
+from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -42,7 +44,8 @@ class Works:
         self.trouble: list[Exception] = []  # comes before the next answers
         events = Events(database)
         self.journal = Journal(events, Feeds(events), lambda _: None)
-        self.runs = DurableRuns(database, WORKER, self.journal, SPEAKER, self._chain, self._note)
+        recapping = Recapping(database, self._chain, SPEAKER, Budgets(database))
+        self.runs = DurableRuns(database, WORKER, self.journal, SPEAKER, self._chain, self._note, recapping)
 
     async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
         if self.trouble:

@@ -9,12 +9,16 @@ from inline_snapshot import snapshot
 from moot.model import events
 from moot.model.chunks import Usage
 from moot.model.debates import Claim, CrossModel, Flip, Ledger, PerModel, Place, Ranking, Summary, Voice
+from moot.model.drawings import Open
 from moot.model.events import (
     ENDED_BY,
     FINDINGS,
+    ActionDropped,
+    ActionTaken,
     Agreed,
     Answer,
     BallotCast,
+    Decided,
     Event,
     Finding,
     LedgerMade,
@@ -22,6 +26,7 @@ from moot.model.events import (
     Prompted,
     RankingMade,
     Reason,
+    Recapped,
     RunEnded,
     RunStarted,
     RunStatus,
@@ -103,6 +108,10 @@ ONE_OF_EACH: tuple[Event, ...] = (
     LedgerMade(basis="b", ledger=LEDGER),
     BallotCast(basis="b", participant="alpha", order=(("beta",), ("gamma", "delta"))),
     RankingMade(basis="b", ranking=RANKING),
+    ActionTaken(participant="alpha", stage="turn", round=0, id="act_1", action=Open()),
+    ActionDropped(participant="alpha", stage="turn", round=0, name="fly", reason="There is no such action."),
+    Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model"),
+    Recapped(basis="b", message="msg_1", title="A table", discussion="dis_1", recap="recap_1"),
 )
 
 
@@ -137,6 +146,10 @@ def test_the_tags_are_exactly_these() -> None:
         "ledger",
         "ballot",
         "ranking",
+        "action",
+        "action_dropped",
+        "decision",
+        "recap",
     ]
 
 
@@ -178,7 +191,7 @@ def test_what_a_reader_gets_of_a_turn_that_ended() -> None:
             "stage": "answer",
             "round": 0,
             "status": "partial",
-            "message": {"text": "Rou", "thoughts": "Square?", "details": "A detail."},
+            "message": {"text": "Rou", "thoughts": "Square?", "details": "A detail.", "script": ""},
             "model": "scripted/echo",
             "usage": {
                 "type": "usage",

@@ -2,7 +2,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from moot.model.measures import Measure
 from moot.model.participants import seat
 from moot.model.plans import Plan
 
@@ -53,3 +55,28 @@ def test_a_plan_does_not_change() -> None:
     plan = Plan(mode="single", participants=PARTICIPANTS)
     with pytest.raises(AttributeError, match="immutable"):
         plan.mode = "parallel"  # type: ignore[misc]
+
+
+def test_advisors_who_are_not_active_do_not_speak() -> None:
+    some = tuple(replace(who, active=who.id != "beta") for who in PARTICIPANTS)
+    plan = Plan(mode="advisors", participants=some)
+    assert [who.id for who in plan.speaking] == ["alpha", "gamma"]
+    assert plan.advised
+    assert replace(plan, mode="parallel").speaking == some, "in other modes everybody does"
+
+
+def test_where_no_advisor_is_active_the_first_who_is_spoken_to_answers_for_them() -> None:
+    nobody = tuple(replace(who, active=False) for who in PARTICIPANTS)
+    plan = Plan(mode="advisors", participants=nobody)
+    assert ([who.id for who in plan.speaking], plan.advised) == (["alpha"], False)
+    assert [who.id for who in replace(plan, to=("beta", "gamma")).speaking] == ["beta"]
+    assert replace(plan, to=()).speaking == ()
+
+
+def test_another_model_comes_with_what_is_known_of_it() -> None:
+    plan = Plan(mode="advisors", participants=PARTICIPANTS, measures={"a/one": Measure(context=9000)})
+    small = Measure(context=2000)
+    changed = plan.with_model("beta", "d/four", {"d/four": small})
+    assert (changed.measure("d/four"), changed.measure("a/one").context) == (small, 9000)
+    assert changed.measure("c/three") == Measure()
+    assert plan.with_model("beta", "a/one", {"a/one": small}).measures == plan.measures, "others have it too"

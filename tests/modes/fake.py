@@ -116,7 +116,15 @@ class FakeTable:
         self._leave_if_stopped()
         self.told.append(f"{kind}: {words}")
 
-    async def affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None = None) -> bool:
+    async def affords(
+        self,
+        what: str,
+        speakers: Sequence[Participant],
+        brief: Brief | None = None,
+        *,
+        view: View = everything,
+        keeping: Brief | None = None,
+    ) -> bool:
         self._leave_if_stopped()
         return what not in self._poor
 

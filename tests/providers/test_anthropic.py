@@ -212,3 +212,8 @@ def test_a_stream_that_stops_early_is_incomplete() -> None:
 def test_the_key_goes_into_its_own_header() -> None:
     assert AnthropicWire().headers("k")["x-api-key"] == "k"
     assert "x-api-key" not in AnthropicWire().headers(None)
+
+
+def test_a_model_that_takes_no_temperature_is_sent_none() -> None:
+    calm = msgspec.structs.replace(REQUEST, thinking=None)
+    assert "temperature" not in json.loads(AnthropicWire().body(calm, Profile(temperature=False)))

@@ -226,3 +226,9 @@ def test_every_piece_of_text_arrives(pieces: list[str]) -> None:
     )
     text = "".join(chunk.text for chunk in chunks if isinstance(chunk, Text))
     assert text == "a long first piece of text: " + "".join(pieces)
+
+
+def test_a_model_that_takes_no_temperature_is_sent_none() -> None:
+    request = ModelRequest(model="gpt-5", messages=(user("Hi"),), temperature=0.0)
+    assert "temperature" not in json.loads(OpenAIWire().body(request, Profile(temperature=False)))
+    assert json.loads(OpenAIWire().body(request, Profile()))["temperature"] == 0.0

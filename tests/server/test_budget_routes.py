@@ -119,6 +119,15 @@ async def a_file(api: Api, name: str) -> str:
     return (await api.house.files.add(ANNA, ANNA, name, "text/plain", name, name.encode())).id
 
 
+async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: Api) -> None:
+    about = (await api.ok("POST", "/discussions", QUESTION))["discussion"]["id"]
+    for field, value in (("mode", "debate"), ("rounds", 3), ("debate", {"gate": True}), ("language", "de")):
+        asked = {"discussion": about, "message": "And?", field: value}
+        refused = await api.call("POST", "/estimate", asked)
+        assert refused.status_code == 400
+        assert refused.json()["errors"][0]["field"] == field
+
+
 async def test_an_estimate_counts_each_file_of_the_message_once(api: Api) -> None:
     one, two = await a_file(api, "one"), await a_file(api, "two")
     bare = (await api.ok("POST", "/estimate", QUESTION))["forecast"]

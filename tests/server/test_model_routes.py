@@ -8,6 +8,7 @@ import pytest
 from moot.providers.catalogue import ProviderConfig
 from moot.providers.scripts import BUILT_IN
 from moot.server import model_routes
+from moot.store.token_rates import Counted, TokenRates
 from tests.databases import migrated
 from tests.server.house import House, built
 from tests.taking import KEY, LabServer
@@ -46,6 +47,7 @@ async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> 
         "provider": "given",
         "key": "server",
         "models": sorted(f"given/{name}" for name in BUILT_IN),
+        "token_rates": {},
         "error": None,
     }
     assert "scripted/echo" in found["scripted"]["models"]
@@ -81,3 +83,13 @@ async def test_a_provider_that_says_nothing_is_not_waited_for(
         async with migrated("sqlite", tmp_path) as database, built(database, mute=mute) as house:
             found = await listed(house, await house.bearer("ada"), "?provider=mute")
     assert found["mute"]["error"] == "mute did not answer within 0.05 s."
+
+
+async def test_a_model_whose_tokens_were_counted_says_how_many_characters_they_have(house: House) -> None:
+    await TokenRates(house.database).add(
+        {"scripted/echo": Counted(300_000, 100_000), "gone/x": Counted(4, 1)}
+    )
+    found = await listed(house, await house.bearer("ada"), "?provider=scripted")
+    assert found["scripted"]["token_rates"] == {
+        "scripted/echo": {"characters_per_token": 3.005, "tokens": 100_000}
+    }

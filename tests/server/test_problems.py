@@ -126,6 +126,7 @@ def test_whoever_is_to_wait_is_told_how_long(client: TestClient[Litestar]) -> No
     [
         ("title: it is empty.", "title"),
         ("participants[3].model: nobody offers it.", "participants[3].model"),
+        ("config.agents[1].model: nobody offers it.", "config.agents[1].model"),
         ("to: name some of alpha, beta.", "to"),
         ("This is about no field: really.", None),
         ("language 'xx': unknown", None),

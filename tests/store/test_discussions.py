@@ -394,3 +394,13 @@ async def test_a_page_costs_the_same_however_much_there_is(
     for page in plans[:5]:
         assert "Sort" not in page, page
         assert "B-TREE" not in page, page
+
+
+async def test_a_message_is_found_by_its_owner_whichever_discussion_it_is_in(
+    database: Database, discussions: Discussions
+) -> None:
+    (said,) = await discussions.messages((await discuss(database, ANNA, "Why?")).id)
+    assert await discussions.find_message(ANNA, said.id) == said
+    for owner, id in ((BERT, said.id), (ANNA, "msg_0")):
+        with pytest.raises(NotFound):
+            await discussions.find_message(owner, id)

@@ -2,7 +2,7 @@ import msgspec
 
 from moot.model.events import Agreed, BallotCast, Finding
 from moot.store.database import Database
-from moot.store.findings import findings_of
+from moot.store.findings import findings_in, findings_of
 from tests.store.debating import Pen, debating, first_debate
 from tests.store.running import claim, start
 
@@ -36,3 +36,5 @@ async def test_each_run_has_its_own(database: Database) -> None:
     await Pen(database, await claim(database, other.id)).keep(findings=named(BALLOT))
     assert await findings_of(database, run.id) == [AGREED]
     assert await findings_of(database, other.id) == [BALLOT]
+    both = await findings_in(database, [run.id, other.id])
+    assert sorted(both, key=lambda one: one.seq) == [AGREED, BALLOT]

@@ -125,3 +125,9 @@ async def test_what_is_deleted_is_gone_with_its_counts(personas: Personas) -> No
         await personas.get(ANNA, made.id)
     with pytest.raises(NotFound):
         await personas.delete(ANNA, made.id)
+
+
+async def test_names_are_those_of_ones_own_and_of_the_shipped_ones(personas: Personas) -> None:
+    for owner, name in ((ANNA, "Cook"), (ANNA, "Smith"), (BERT, "Baker")):
+        await personas.create(owner, PersonaDraft(name=name, description="Works."))
+    assert await personas.names(ANNA) == ["Smith", "Cook", "Sceptic"]

@@ -21,7 +21,7 @@ def test_every_row_that_a_person_makes_belongs_to_a_tenant() -> None:
         {"insight_vector"},
     )
     through = accounts | runs | insights  # by these
-    nobodys = {"tenant", "rate", "worker", "installation"}
+    nobodys = {"tenant", "rate", "token_rate", "worker", "installation"}
     owned = {table.name for table in metadata.tables.values() if "tenant" in table.c}
     assert owned | through | nobodys == set(metadata.tables)
     assert not owned & (through | nobodys)

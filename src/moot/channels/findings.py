@@ -48,6 +48,11 @@ class Findings:
             self._paid.append(call)
 
     @property
+    def awaited(self) -> bool:
+        """Whether this is a debate, of which minutes are made."""
+        return self._debated
+
+    @property
     def there(self) -> bool:
         """Whether there was a debate in which anybody answered."""
         return self._debated and any(turn.status in ANSWERED for turn in self._turns)

@@ -90,7 +90,8 @@ class Live:
                     name = f"{column.participant.name}: " if column else ""
                     self._console.print(Text(safe(f"{name}{aside(event)}"), style="dim"))
                 case StageStarted():
-                    self._staged, self._concluding = True, event.stage == "synthesis"
+                    self._staged = True
+                    self._concluding = event.stage == "synthesis" and self._found.awaited
                     marker = Text(stage_words(event), style="dim")
                     self._write_out(Group(Rule(marker, characters="╌", style="dim"), ""))
                 case RunEnded() if self._found.there:

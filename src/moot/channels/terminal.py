@@ -21,7 +21,13 @@ from moot.model.events import (
 )
 
 CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
-STAGES = {"initial": "First answers", "debate": "Debate", "synthesis": "Synthesis"}
+STAGES = {
+    "initial": "First answers",
+    "debate": "Debate",
+    "synthesis": "Synthesis",
+    "answer": "Answers",
+    "cross_talk": "To each other",
+}
 
 
 class Reader(Protocol):

@@ -7,6 +7,7 @@ from moot.model.events import (
     FINDINGS,
     Agreed,
     BallotCast,
+    Decided,
     Event,
     Finding,
     LedgerMade,
@@ -17,12 +18,13 @@ from moot.model.events import (
 from moot.model.money import LEAST, Charge, dollars, total
 from moot.model.participants import Participant
 
-# What a model is asked about a debate, by what that was for; a ranking is counted and asks nobody.
+# What a model is asked beside the turns, by what that was for; a ranking is counted and asks nobody.
 PURPOSES: Mapping[type[Finding], str] = {
     Agreed: "Gate",
     SummaryMade: "Summary",
     LedgerMade: "Ledger",
     BallotCast: "Ranking",
+    Decided: "Director",
 }
 
 
@@ -58,7 +60,11 @@ def usage_lines(
 
 
 def _purpose(call: Finding | Charge) -> str | None:
-    return call.purpose.capitalize() if isinstance(call, Charge) else PURPOSES.get(type(call))
+    if isinstance(call, Charge):
+        return call.purpose.capitalize()
+    if isinstance(call, Decided) and call.by == "rules":
+        return None
+    return PURPOSES.get(type(call))
 
 
 def cost_words(calls: Sequence[Call], about: str = "") -> str:

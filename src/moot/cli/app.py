@@ -65,7 +65,7 @@ def ask(
     mode: Annotated[
         ModeName | None,
         typer.Option(
-            help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), alone, then having read the others, and one sums up (debate), or one at a time, as a director decides, with a whiteboard (directed)."
+            help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), alone, then having read the others, and one sums up (debate), each as your adviser (advisors), or one at a time, as a director decides, with a whiteboard (directed)."
         ),
     ] = None,
     rounds: Annotated[
@@ -87,6 +87,18 @@ def ask(
         float | None,
         typer.Option(help="Wait for nobody longer than this in a stage of a debate.", metavar="SECONDS"),
     ] = None,
+    early: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=100, help="Turns in which an advisor only asks; 3 unless you say so.", metavar="N"
+        ),
+    ] = None,
+    cross_talk: Annotated[
+        bool, typer.Option("--cross-talk", help="Let advisors answer each other once.")
+    ] = False,
+    synthesis: Annotated[
+        bool, typer.Option("--synthesis", help="Let the first advisor say what it all comes to.")
+    ] = False,
     role: Annotated[
         list[str] | None,
         typer.Option(
@@ -128,6 +140,9 @@ def ask(
         gate=gate,
         quorum=quorum,
         deadline=deadline,
+        early=early,
+        cross_talk=cross_talk,
+        synthesis=synthesis,
         roles=tuple(role or ()),
         turns=turns,
         board=board,

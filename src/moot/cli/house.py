@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from moot.cli.settings import Rates as RateSettings
 from moot.cli.settings import Settings, data_folder
 from moot.context.library import shipped
 from moot.engine import traces
+from moot.engine.accepting import Accepting
 from moot.engine.admission import Admission
 from moot.engine.attaching import Attaching
 from moot.engine.boards import Boards
@@ -20,18 +22,25 @@ from moot.engine.casting import Casting
 from moot.engine.changes import Changes
 from moot.engine.durable import DurableRuns
 from moot.engine.errands import Errands
+from moot.engine.estimate import counted as counted_tokens
 from moot.engine.feeds import Feeds
 from moot.engine.hall import Hall
+from moot.engine.improving import Improvements
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
+from moot.engine.measuring import Measuring
+from moot.engine.perspectives import Perspectives
 from moot.engine.planning import Planning
+from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
+from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
 from moot.engine.stateless import Stateless
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
+from moot.engine.trials import Court
 from moot.engine.workers import Workers
 from moot.model.discussions import Message
 from moot.model.errors import BadSettings
@@ -63,6 +72,8 @@ from moot.store.roll import Roll
 from moot.store.runs import Claim, Runs
 from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
+from moot.store.token_rates import TokenRates
+from moot.store.trials import Trials
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
 FENCED = 3  # the exit code of a worker that was taken over
@@ -78,39 +89,37 @@ class House:
         self._left = False
         self._seeking: list[asyncio.Task[None]] = []  # what finds runs that are to be executed here
         self.worker = f"worker-{uuid4().hex}" if database.is_postgres else "local"
-        self.accounts = Accounts(database)
-        self.personas = Personas(database, shipped())
-        self.runs = Runs(database)
-        self.discussions = Discussions(database)
+        self._open_stores(database)
         self.revocations = Revocations(self.accounts)
         self.readers = Readers(self.revocations)
         self.changes = Changes(self.discussions)
-        self.events = Events(database)
         self.feeds = Feeds(self.events)
         self.journal = Journal(self.events, self.feeds, lambda _: self._taken_over())
-        self.projects = Projects(database)
         self.provider_keys = ProviderKeys(database, sealer)
         self.casting = casting = Casting(registry, self.provider_keys, settings.fallback)
         rates, counted = settings.rates, Rates(database)
         admission = Admission(database, counted, rates.model_calls_a_minute)
         speaker = Speaker(settings.limits, admit=admission.wait)
-        self.stateless = Stateless(speaker)
+        self.budgets = Budgets(database, settings.budget)
         self.durable = DurableRuns(
-            database, self.worker, self.journal, speaker, casting.models, self._count_personas
+            database,
+            self.worker,
+            self.journal,
+            speaker,
+            casting.models,
+            self._count,
+            Recapping(database, casting.models, speaker, self.budgets),
         )
-        self.reports = Reports(database)
-        self.boards = Boards(database)
+        measuring = Measuring(self.token_rates, registry, settings.fallback)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
-        self.insights = Insights(database)
-        self.files = Files(database)
         self.uploads = Uploads(self.files)
         self.attaching = Attaching(self.files, registry)
-        self.budgets = Budgets(database, settings.budget)
         errands = Errands(database, speaker, self.budgets)
+        self.stateless = Stateless(database, speaker, errands)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
-        self.planning = Planning(self.personas, self.projects)
-        self.bills = Bills(database)
+        self._hold_trials(casting, errands)
+        self.planning = Planning(self.personas, self.projects, measuring)
         self.treasury = Treasury(database, self.budgets, casting.models)
         self.hall = Hall(
             database,
@@ -124,7 +133,7 @@ class House:
         )
         retries = Retries(database, self.worker)
         self.retrying = Retrying(
-            database, self.hall, retries, self.treasury, self.attaching, self.durable.start
+            database, self.hall, retries, self.treasury, self.attaching, measuring, self.durable.start
         )
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
@@ -133,28 +142,52 @@ class House:
         )
         self.seating = Seating(registry, self.personas)
         self.drafts = Drafts(self.seating, self.personas, self.projects)
+        self._check_models(settings)
+        self.limits = _limits(rates, counted)
+        self.registry = registry
+
+    def _open_stores(self, database: Database) -> None:
+        """Put together what is kept, and what is only read out of it."""
+        self.accounts = Accounts(database)
+        self.personas = Personas(database, shipped())
+        self.runs = Runs(database)
+        self.discussions = Discussions(database)
+        self.events = Events(database)
+        self.projects = Projects(database)
+        self.token_rates = TokenRates(database)
+        self.reports = Reports(database)
+        self.boards = Boards(database)
+        self.insights = Insights(database)
+        self.files = Files(database)
+        self.bills = Bills(database)
+
+    def _check_models(self, settings: Settings) -> None:
+        """Refuse settings that name a model which nobody offers."""
         for name, others in settings.fallback.items():
             for model in (name, *others):
                 self.seating.check(model, f"fallback of {name} in the settings")
         if settings.clerk is not None:
             self.seating.check(settings.clerk, "clerk in the settings")
-        self.limits = RateLimits(
-            counted,
-            calls_a_minute=rates.calls_a_minute,
-            starts_a_minute=rates.starts_a_minute,
-            messages_a_minute=rates.messages_a_minute,
-            messages_burst=rates.messages_burst,
-            debates_a_minute=rates.debates_a_minute,
-            debates_burst=rates.debates_burst,
+
+    def _hold_trials(self, casting: Casting, errands: Errands) -> None:
+        """Put together what judges answers and improves who gave them, and what proposes others."""
+        database = self.database
+        self.retelling = Retelling(database)
+        self.trials = Trials(database)
+        self.court = Court(database, casting.models, errands)
+        self.improvements = Improvements(
+            database, self.worker, self.court, self.personas, casting.models, errands
         )
-        self.registry = registry
+        self.accepting = Accepting(database, self.worker, self.improvements)
+        self.perspectives = Perspectives(self.personas, casting.models, errands)
 
     def parts(self) -> Mapping[str, object]:
         """What the routes ask for, by the name they ask for it."""
         names = (
             "accounts attaching boards changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
-            " bills budgets casting planning stateless treasury"
+            " bills budgets casting planning stateless token_rates treasury retelling trials court improvements accepting"
+            " perspectives"
         )
         return {name: getattr(self, name) for name in names.split()}
 
@@ -194,6 +227,7 @@ class House:
                 yield
             finally:
                 await self.titles.close()
+                await self.stateless.close()
                 await _cancelled(tasks)
 
     async def _launch(self) -> None:
@@ -236,11 +270,13 @@ class House:
         for run in tuple(self.durable.live):
             self.durable.told(run)
 
-    async def _count_personas(self, claim: Claim, turns: Sequence[Message]) -> None:
+    async def _count(self, claim: Claim, turns: Sequence[Message]) -> None:
+        """Count, once nobody waits for it any more, who played a part, and what providers made of the words."""
         parts = {who.id: who.persona for who in claim.plan.participants}
         for turn in turns:
             if persona := parts.get(turn.participant or ""):
                 await self.personas.count(claim.tenant, persona, completed=turn.status == "completed")
+        await self.token_rates.add(counted_tokens(turns))
 
 
 @contextlib.asynccontextmanager
@@ -264,6 +300,18 @@ async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIte
         house = House(settings, database, registry, sealer)
         await stack.enter_async_context(house.alive())
         yield house
+
+
+def _limits(rates: RateSettings, counted: Rates) -> RateLimits:
+    return RateLimits(
+        counted,
+        calls_a_minute=rates.calls_a_minute,
+        starts_a_minute=rates.starts_a_minute,
+        messages_a_minute=rates.messages_a_minute,
+        messages_burst=rates.messages_burst,
+        debates_a_minute=rates.debates_a_minute,
+        debates_burst=rates.debates_burst,
+    )
 
 
 def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:

@@ -8,6 +8,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from moot.model.advisors import EARLY, Advisors
 from moot.model.debates import Debate
 from moot.model.directed import TURNS, Directed, LessonRole
 from moot.model.errors import UsageError
@@ -20,6 +21,7 @@ LESSON_ROLES: Mapping[str, LessonRole] = {role: role for role in get_args(Lesson
 ONLY: Mapping[ModeName, Mapping[str, str]] = {  # options, and the fields they are in, that one mode has
     "consensus": {"--rounds": "rounds"},
     "debate": {"--lead": "lead", "--gate": "gate", "--quorum": "quorum", "--deadline": "deadline"},
+    "advisors": {"--early": "early", "--cross-talk": "cross_talk", "--synthesis": "synthesis"},
     "directed": {"--role": "roles", "--turns": "turns", "--board": "board"},
 }
 
@@ -38,6 +40,9 @@ class Options(Struct, frozen=True, kw_only=True):
     gate: bool = False
     quorum: int | None = None
     deadline: float | None = None
+    early: int | None = None
+    cross_talk: bool = False
+    synthesis: bool = False
     roles: tuple[str, ...] = ()
     turns: int | None = None
     board: Path | None = None
@@ -100,6 +105,11 @@ def plan(options: Options, participants: Sequence[Participant]) -> Plan:
             gate=options.gate,
         ),
         directed=Directed(turns=options.turns or TURNS),
+        advisors=Advisors(
+            early=EARLY if options.early is None else options.early,
+            cross_talk=options.cross_talk,
+            synthesis=options.synthesis,
+        ),
         cap=options.cap,
     )
 
@@ -113,8 +123,12 @@ def _misplaced(options: Options) -> Iterator[tuple[str, str]]:
     """Name options that are given and belong to another mode, and that mode."""
     for mode, names in ONLY.items():
         for option, field in names.items():
-            if options.mode != mode and getattr(options, field) not in {None, False, ()}:
+            if options.mode != mode and _is_given(getattr(options, field)):
                 yield option, mode
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and value is not False and value != ()
 
 
 def _role(options: Options, place: int) -> LessonRole | None:

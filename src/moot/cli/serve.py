@@ -102,8 +102,12 @@ async def _until_told(server: Server, serving: asyncio.Task[None]) -> None:
 
 
 async def _drain(house: "House", server: Server) -> None:
-    """Take in nothing new, and give the runs that go on some time to end; their readers stay until then."""
+    """Take in nothing new, and give the runs that go on some time to end; their readers stay until then.
+
+    Turns whose state is with the client are interrupted: it can have them taken elsewhere.
+    """
     house.hall.leave()
+    await house.stateless.close()
     if house.durable.live:
         sys.stderr.write(
             f"moot: waiting up to {DRAIN_SECONDS:.0f} s for runs to end; Ctrl-C again ends at once.\n"

@@ -82,7 +82,7 @@ def floor_of(
         limit=plan.directed.turns,
         turn=turn,
         spoke=tuple(map(_spoke, turns)),
-        heard=tuple(Heard(m.name or "The user", m.content, m.role == "user") for m in spoken[-LAST:]),
+        heard=tuple(Heard(m.name or "The user", m.content, m.role == "user") for m in spoken),
         trigger=plan.directed.trigger,
         topic=plan.directed.topic,
         board=board_of(before),
@@ -179,14 +179,19 @@ def _spoke(message: Message) -> Spoke:
 
 def _material(floor: Floor, choices: Sequence[str]) -> str:
     parts = [
-        f"The topic: {floor.topic}" if floor.topic else "",
+        _topic(floor),
         "At the table:\n" + "\n".join(map(_introduced, floor.agents)),
-        "The last words, oldest first:\n" + "\n".join(map(_quoted, floor.heard)),
+        "The last words, oldest first:\n" + "\n".join(map(_quoted, floor.heard[-LAST:])),
         "Turns since the user spoke:\n" + ("\n".join(map(_reported, floor.spoke)) or "none yet"),
         digest(floor.board),
         f"Turn {floor.turn + 1} of {floor.limit}. You may choose: {', '.join(choices)}",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _topic(floor: Floor) -> str:
+    opened = next((f" (opened by {who.name})" for who in floor.agents if who.id == floor.trigger), "")
+    return f"The topic{opened}: {floor.topic}" if floor.topic else ""
 
 
 def _introduced(who: Participant) -> str:

@@ -13,6 +13,10 @@ def one_line(text: str, most: int) -> str:
     return cut(" ".join(text.split()), most)
 
 
+def listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 def fitted(texts: Sequence[str], room: int) -> list[str]:
     """Cut texts so that all of them fit: what short ones leave, the long ones may take."""
     most, left = room, room

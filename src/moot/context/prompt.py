@@ -6,6 +6,8 @@ Pure: the same plan and the same messages give the same request, so what somebod
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from moot.context import advisors
+from moot.context.fitting import listed
 from moot.context.language import name_of
 from moot.context.lesson import lesson, own_turn
 from moot.context.prompts import written
@@ -35,12 +37,16 @@ def prompt(
     attached: Attached | None = None,
 ) -> ModelRequest:
     """Write the request for one turn; `attached` are files and the like, by the message they came with."""
-    told = [one for message in seen for one in _told(plan, message, who, attached or {})]
-    if instruction:
-        told.append(user(instruction))
+    if plan.advised:
+        system = _layered(plan, plan.personas.get(who.id, ""), advisors.identity(plan, who, seen))
+        told = advisors.thread(plan, who, seen, instruction, attached or {}, system)
+    else:
+        system = system_prompt(plan, who)
+        told = [one for message in seen for one in _told(plan, message, who, attached or {})]
+        told += [user(instruction)] if instruction else []
     return ModelRequest(
         model=who.model,
-        system=system_prompt(plan, who),
+        system=system,
         messages=_alternating(told),
         temperature=who.temperature,
         max_tokens=who.max_tokens,
@@ -50,8 +56,14 @@ def prompt(
 
 def system_prompt(plan: Plan, who: Participant) -> str:
     """Put the layers in their order: stable ones first, so that providers can cache them."""
+    if plan.mode == "advisors":  # and none of them is active: whoever answers is nobody in particular
+        return _layered(plan, "", "")
     identity = lesson(plan, who) if plan.mode == "directed" else _identity(plan, who)
-    layers = (plan.personas.get(who.id, ""), identity, plan.project, _language(plan))
+    return _layered(plan, plan.personas.get(who.id, ""), identity)
+
+
+def _layered(plan: Plan, persona: str, identity: str) -> str:
+    layers = (persona, identity, plan.project, _language(plan))
     return "\n\n".join(layer.strip() for layer in layers if layer.strip())
 
 
@@ -86,11 +98,7 @@ def _identity(plan: Plan, who: Participant) -> str:
         return ""
     name = IDENTITIES[plan.mode] if answering else "called_upon"
     others = present if name == "called_upon" else answering
-    return written(name).format(name=who.name, others=_listed([other.name for other in others]))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return written(name).format(name=who.name, others=listed([other.name for other in others]))
 
 
 def _language(plan: Plan) -> str:

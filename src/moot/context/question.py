@@ -15,7 +15,7 @@ def question(words: str, piped: str = "", files: Sequence[File] = ()) -> Message
     """Put material first and the question last, where models attend to it best."""
     parts: list[Part] = [written_out(file) for file in files]
     if piped:
-        parts.append(_quoted("Standard input", piped))
+        parts.append(quoted("Standard input", piped))
     return user(*parts, words)
 
 
@@ -23,10 +23,10 @@ def written_out(file: File) -> Part:
     """Turn a text file into text; leave what only some models can read as it is."""
     if file_kind(file.media_type) != "text":
         return file
-    return _quoted(file.name, file.data.decode("utf-8-sig"))
+    return quoted(file.name, file.data.decode("utf-8-sig"))
 
 
-def _quoted(title: str, content: str) -> Text:
+def quoted(title: str, content: str) -> Text:
     longest = max(map(len, TICKS.findall(content)), default=0)
     fence = "`" * max(FENCE, longest + 1)
     return Text(f"{title}:\n{fence}\n{content.rstrip()}\n{fence}")

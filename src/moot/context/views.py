@@ -48,6 +48,20 @@ def in_lesson(said: Sequence[Message], participant: str, run: str) -> list[Messa
     return [one for one in seen if not one.hidden or one in briefs[-1:]]
 
 
+def advised(said: Sequence[Message], participant: str, run: str) -> list[Message]:
+    """The user's words and one's own of all runs, what the others said in the last one, and the newest brief."""
+    seen = everything(said, participant, run)
+    last = next((message.run for message in reversed(seen) if message.run != run), None)
+    briefs = [one for one in seen if one.hidden and one.role == "user" and one.thread is None]
+    return [
+        one
+        for one in seen
+        if _is_question(one)
+        or (one.role == "assistant" and (one.participant == participant or one.run == last))
+        or one in briefs[-1:]
+    ]
+
+
 def _is_question(message: Message) -> bool:
     return message.role == "user" and message.thread is None and not message.hidden
 
@@ -65,5 +79,5 @@ def _acted(message: Message, participant: str) -> bool:
 
 
 VIEWS: Mapping[str, View] = {
-    view.__name__: view for view in (everything, blind, own_thread, briefed, in_lesson)
+    view.__name__: view for view in (everything, blind, own_thread, briefed, advised, in_lesson)
 }

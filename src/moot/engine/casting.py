@@ -34,13 +34,15 @@ class Casting:
         return found
 
     def once(self, model: str, secret: str) -> Resolved:
-        """Find a model to be asked with a key that is not remembered."""
+        """Find a model to be asked with a key that is not remembered; where no key is needed, none is taken."""
         provider, _, name = model.partition("/")
         if provider not in self._registry:
             return self._registry.resolve(model)
-        self._registry.provider(provider).check(name)
-        key = Key("the key in the request", secret)
-        return Resolved(model, self._registry.provider(provider), name, KeyRing((key,)))
+        if not self._registry.takes_key(provider):
+            raise UsageError(f"{provider} takes no key: leave apiKey out.")
+        asked = self._registry.provider(provider)
+        asked.check(name)
+        return Resolved(model, asked, name, KeyRing((Key("the key in the request", secret),)))
 
     async def _resolve(self, tenant: str, model: str) -> Resolved:
         provider = model.partition("/")[0]

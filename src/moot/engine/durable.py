@@ -11,6 +11,7 @@ from moot.engine.casting import Chains
 from moot.engine.execution import Execution, Executor, for_the_end
 from moot.engine.journal import Journal
 from moot.engine.patience import patiently
+from moot.engine.recapping import Recapping
 from moot.engine.speaker import Speaker
 from moot.engine.table import S
 from moot.model.discussions import Message
@@ -33,13 +34,14 @@ class DurableRuns:
         speaker: Speaker,
         chains: Chains,
         ended: Ended,
+        recapping: Recapping,
     ) -> None:
         """`ended` hears of every run that ended here, with the turns of it, after its readers did."""
         self.live: dict[str, Execution] = {}
         self._database = database
         self._worker = worker
         self._runs = Runs(database)
-        self._executor = Executor(database, worker, journal, speaker, chains, self._step)
+        self._executor = Executor(database, worker, journal, speaker, chains, self._step, recapping)
         self._ended = ended
         self._tasks: set[asyncio.Task[None]] = set()
         self._resting = False

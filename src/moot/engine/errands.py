@@ -1,15 +1,16 @@
 """Errands: a model is asked for something outside of any run, and whoever wants it is charged for it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
+from moot.context.inquiry import anything
 from moot.engine.patience import patiently
-from moot.engine.speaker import Speaker
+from moot.engine.speaker import Speaker, unheard
 from moot.engine.structured import Shaped, structured
 from moot.model.events import TurnEnded
 from moot.model.money import Charge, Payer, Purpose
@@ -19,8 +20,10 @@ from moot.store.budgets import Budgets
 from moot.store.charges import pay
 from moot.store.database import Database
 from moot.streams.stop import Stop
+from moot.streams.turn import Emit
 
 T = TypeVar("T", bound=Struct)
+A = TypeVar("A", bound=Shaped[Any] | TurnEnded)
 
 
 class Errands:
@@ -54,33 +57,51 @@ class Errands:
         return ended
 
     async def ask(
-        self, payer: Payer, purpose: Purpose, chain: Sequence[Resolved], request: ModelRequest, type_: type[T]
-    ) -> Shaped[T]:
-        """Ask, and charge what that took, whatever came of it; whoever leaves meanwhile pays for what was said."""
-        stop = Stop()
-        asking = asyncio.create_task(self._asked(payer, purpose, chain, request, type_, stop))
-        self._asking.add(asking)
-        asking.add_done_callback(self._asking.discard)
-        try:
-            return await asyncio.shield(asking)
-        except asyncio.CancelledError:
-            stop.request()
-            await asyncio.wait({asking})
-            raise
-
-    async def _asked(
         self,
         payer: Payer,
         purpose: Purpose,
         chain: Sequence[Resolved],
         request: ModelRequest,
         type_: type[T],
-        stop: Stop,
+        check: Callable[[T], str | None] = anything,
     ) -> Shaped[T]:
-        answer = await structured(self._speaker, chain, request, type_, stop=stop)
-        paid = _charge(purpose, answer)
-        await patiently(lambda: pay(self._database, payer, paid))
-        return answer
+        """Ask, and charge what that took, whatever came of it; whoever leaves meanwhile pays for what was said."""
+        stop = Stop()
+        asking = structured(self._speaker, chain, request, type_, check, stop)
+        return await self._paid_for(payer, purpose, asking, stop)
+
+    async def answer(
+        self,
+        payer: Payer,
+        purpose: Purpose,
+        chain: Sequence[Resolved],
+        request: ModelRequest,
+        emit: Emit = unheard,
+    ) -> TurnEnded:
+        """Ask for plain words, which `emit` hears as they come, and charge them as `ask` does."""
+        stop = Stop()
+        return await self._paid_for(payer, purpose, self._speaker.answer(chain, request, stop, emit), stop)
+
+    async def _paid_for(
+        self, payer: Payer, purpose: Purpose, asking: Coroutine[None, None, A], stop: Stop
+    ) -> A:
+        """Wait for an answer and for its payment; leaving stops it, and what was said until then is paid."""
+
+        async def paid() -> A:
+            answer = await asking
+            due = _charge(purpose, answer)
+            await patiently(lambda: pay(self._database, payer, due))
+            return answer
+
+        doing = asyncio.create_task(paid())
+        self._asking.add(doing)
+        doing.add_done_callback(self._asking.discard)
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            stop.request()
+            await asyncio.wait({doing})
+            raise
 
 
 def _charge(purpose: Purpose, answer: Shaped[Any] | TurnEnded) -> Charge:

@@ -1,28 +1,36 @@
-"""A guess at tokens where a provider counts none: four characters a token."""
+"""A guess at what a call used where a provider counts nothing, and what those that count teach us for it."""
 
-from moot.model.chunks import Text, Thought, ToolCall, Usage
-from moot.model.requests import File, ModelRequest, Part, ToolResult
+from collections.abc import Iterable
 
-CHARACTERS_A_TOKEN = 4
-TOKENS_A_FILE = 1000
-
-
-def estimate(request: ModelRequest, heard: str) -> Usage:
-    sent = tokens(request.system) + sum(_part(part) for m in request.messages for part in m.parts)
-    return Usage(input=sent, output=tokens(heard), estimated=True)
+from moot.context.tokens import tokens, tokens_of
+from moot.model.chunks import Usage
+from moot.model.discussions import Message
+from moot.model.measures import CHARACTERS_PER_TOKEN
+from moot.model.requests import ModelRequest
+from moot.store.token_rates import Counted
 
 
-def _part(part: Part) -> int:
-    match part:
-        case Text(text) | Thought(text):
-            return tokens(text)
-        case ToolCall(_, _, arguments):
-            return tokens(arguments)
-        case ToolResult(_, _, content):
-            return tokens(content)
-        case File():
-            return TOKENS_A_FILE
+def estimate(request: ModelRequest, heard: str, rate: float = CHARACTERS_PER_TOKEN) -> Usage:
+    sent = tokens(request.system, rate) + sum(tokens_of(m.parts, rate) for m in request.messages)
+    return Usage(input=sent, output=tokens(heard, rate), estimated=True)
 
 
-def tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_A_TOKEN)
+def counted(turns: Iterable[Message]) -> dict[str, Counted]:
+    """Add up the words of answers and the tokens that providers counted for them, by model.
+
+    What was sent is left out: providers add much to it that nobody wrote.
+    """
+    found: dict[str, Counted] = {}
+    for turn in turns:
+        if turn.model is not None and (one := _counted(turn)) is not None:
+            found[turn.model] = found.get(turn.model, Counted()) + one
+    return found
+
+
+def _counted(turn: Message) -> Counted | None:
+    """Compare an answer with its count, unless that was guessed, or thoughts are in it whose words are not."""
+    usage = turn.usage
+    if usage is None or usage.estimated or (turn.thoughts and not usage.reasoning):
+        return None
+    one = Counted(len(turn.content) + len(turn.details), usage.output - usage.reasoning)
+    return one if one.is_plausible else None

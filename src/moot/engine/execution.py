@@ -11,10 +11,10 @@ from typing import NamedTuple, NoReturn
 import msgspec
 
 from moot.engine import metrics
-from moot.engine.attaching import attached
 from moot.engine.casting import Chains
 from moot.engine.journal import Journal, RunJournal
 from moot.engine.patience import patiently
+from moot.engine.recapping import Recapping, given
 from moot.engine.record import Record
 from moot.engine.speaker import Speaker
 from moot.engine.table import LiveTable, Step
@@ -29,7 +29,6 @@ from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
-from moot.store.files import Files
 from moot.store.runs import Claim, Runs, Wishes
 from moot.streams.stop import Stop
 
@@ -108,17 +107,19 @@ class Executor:
         speaker: Speaker,
         chains: Chains,
         step: Step,
+        recapping: Recapping,
     ) -> None:
+        self._database = database
         self._worker = worker
         self._runs = Runs(database)
         self._discussions = Discussions(database)
         self._events = Events(database)
-        self._files = Files(database)
         self._bills = Bills(database)
         self._journal = journal
         self._speaker = speaker
         self._chains = chains
         self._step = step
+        self._recapping = recapping
 
     async def execute(self, run: str, revision: int, execution: Execution) -> Finished | None:
         """Bring a revision of a run to its end; None if it was over already."""
@@ -161,8 +162,9 @@ class Executor:
             return await _given_up(
                 record, f"This run was taken up {MOST_EXECUTIONS} times and never finished."
             )
-        files = await patiently(lambda: attached(self._files, claim.tenant, record.said))
-        status = await self._table(claim, record, execution, files).play()
+        await self._recapping.make(claim, record, execution.stop)
+        came = await patiently(lambda: given(self._database, claim.tenant, record.said))
+        status = await self._table(claim, record, execution, came).play()
         await record.close(execution.stop.reason)
         return status
 

@@ -141,7 +141,8 @@ class Hall:
         discussion = await self._discussions.get(caller.tenant, id)
         said = await self._discussions.messages(id, limit=len(discussion.participants) + 1)
         plan = await self._planning.plan(caller.tenant, discussion)
-        plan = replace(plan, mode="continue", turns=turns, first=_after_the_last(plan, said))
+        first = _after_the_last(plan, said)
+        plan = replace(plan, mode="continue", participants=plan.speaking, turns=turns, first=first)
         started = _started(_taken_up(discussion), plan, None)
         return await self._take_in(caller, started, plan, key, (id, turns))
 

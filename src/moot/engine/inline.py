@@ -1,10 +1,13 @@
 """A run in this process, with nothing stored: the executor behind `moot ask`."""
 
+import asyncio
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from moot.engine.log import RunLog
+from moot.engine.measuring import measured
 from moot.engine.speaker import Speaker
 from moot.engine.table import LiveTable, S
 from moot.engine.turns import Scene
@@ -13,6 +16,8 @@ from moot.model.debates import Lane
 from moot.model.discussions import Message
 from moot.model.events import FINDINGS, Event, Finding, RunEnded, RunStarted, Seat
 from moot.model.ids import new_id
+from moot.model.measures import Measure
+from moot.model.modes import WINDOWED
 from moot.model.money import Charge
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -68,7 +73,17 @@ async def run(
     """Put one question, its material before its words, to the table; `chains` are the models that may speak for each participant."""
     *attached, words = question.parts
     content = words.text if isinstance(words, Text) else ""
-    asked = Message(id=new_id("msg"), discussion="", run=log.run, role="user", content=content, number=1)
+    asked = Message(
+        id=new_id("msg"),
+        discussion="",
+        run=log.run,
+        role="user",
+        content=content,
+        number=1,
+        created_at=time.time(),
+    )
+    if plan.mode in WINDOWED:
+        plan = replace(plan, measures=await asyncio.to_thread(_measured, plan, chains))
     scene = Scene(run=log.run, discussion="", plan=plan, attached={asked.id: tuple(attached)})
 
     async def chain(who: Participant) -> Sequence[Resolved]:
@@ -79,6 +94,14 @@ async def run(
     ended = RunEnded(status=await table.play())
     await log.append([ended])
     return ended
+
+
+def _measured(plan: Plan, chains: Mapping[str, Sequence[Resolved]]) -> dict[str, Measure]:
+    """Say how much each model can hold; nobody has counted here."""
+    return {
+        who.model: measured([one.provider.profile(one.model) for one in chains[who.id]])
+        for who in plan.participants
+    }
 
 
 async def at_once(name: str, body: Callable[[], Coroutine[None, None, S]]) -> S:  # noqa: ARG001 - a Step

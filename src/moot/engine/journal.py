@@ -19,7 +19,15 @@ from moot.engine.feeds import Feeds
 from moot.engine.patience import patiently
 from moot.model.debates import Lane
 from moot.model.discussions import Message
-from moot.model.events import FINDINGS, Event, RunEnded, TextDelta, ThoughtDelta
+from moot.model.events import (
+    FINDINGS,
+    Event,
+    RunEnded,
+    RunStarted,
+    StageStarted,
+    TextDelta,
+    ThoughtDelta,
+)
 from moot.model.money import Charge
 from moot.store.appending import Ending, Entry, Kept
 from moot.store.events import Events, Written
@@ -28,6 +36,8 @@ from moot.store.runs import Claim
 GAP_SECONDS, LONGEST_GAP = 0.025, 0.25  # between two batches: longer where writing takes long, or many speak
 GAP_A_RUN = 0.00025
 MOST_PENDING = 20_000  # events; whoever adds more waits until they are written
+
+HERALDS = (RunStarted, StageStarted)  # they leave with what they announce
 
 encode = msgspec.json.encode
 
@@ -94,7 +104,7 @@ class RunJournal:
             self._growing.pop(who, None)
             self._spoken.discard(who)
             self._pending.append(event)
-            return True
+            return not isinstance(event, HERALDS)
         growing = self._growing.get(who)
         if growing is not None and _continues(growing.first, event):
             growing.texts.append(event.text)

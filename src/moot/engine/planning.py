@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from moot.context.library import part
 from moot.context.project import describe
+from moot.engine.measuring import Measuring
 from moot.model.advisors import Advisors
 from moot.model.debates import Debate
 from moot.model.directed import Directed
@@ -16,9 +17,10 @@ from moot.store.projects import Projects
 
 
 class Planning:
-    def __init__(self, personas: Personas, projects: Projects) -> None:
+    def __init__(self, personas: Personas, projects: Projects, measuring: Measuring) -> None:
         self._personas = personas
         self._projects = projects
+        self._measuring = measuring
 
     async def plan(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> Plan:
         """Look up what the participants are to know. What was deleted since is left out."""
@@ -28,6 +30,7 @@ class Planning:
             replace(who, model=discussion.model or who.model, persona=who.persona or discussion.persona)
             for who in discussion.participants
         )
+        models = {who.model for who in participants} | ({discussion.clerk} if discussion.clerk else set())
         return Plan(
             mode=discussion.mode,
             participants=participants,
@@ -40,6 +43,7 @@ class Planning:
             advisors=discussion.advisors or Advisors(),
             directed=discussion.directed or Directed(),
             clerk=discussion.clerk,
+            measures=await self._measuring.of(models, discussion.mode),
         )
 
     async def _prompts(self, tenant: str, participants: tuple[Participant, ...]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """A rehearsal: a mode is played with nobody being asked, to see which calls it makes and how much they read.
 
-Pure. What is sent is written as in a real run in which everybody answers at the usual length, the answers differ, every
-window is wide enough, and all can be afforded.
+Pure. What is sent is written as in a real run in which everybody answers at the usual length, the answers differ,
+nothing has to be shortened for a model, and all can be afforded.
 """
 
 from collections.abc import Coroutine, Sequence
@@ -14,7 +14,7 @@ from moot.context.inquiry import Ask, Inquiry
 from moot.context.prompt import Attached, prompt
 from moot.context.prompts import written
 from moot.context.views import View, blind, everything
-from moot.engine.estimate import CHARACTERS_A_TOKEN, estimate
+from moot.engine.estimate import estimate
 from moot.engine.room import MOST
 from moot.engine.structured import schema
 from moot.engine.turns import Manner
@@ -119,7 +119,7 @@ class Rehearsal:
         return "completed"
 
     async def find(self, purpose: Purpose, who: Participant, ask: Ask, *, round: int = 0) -> None:  # noqa: ARG002
-        reads = estimate(_in_form(ask(self.said, RUN, MOST)), "").input
+        reads = estimate(_in_form(ask(self.said, RUN, MOST)), "", self._rate(who)).input
         minutes = max(ANSWER, ROW * len(self.plan.speaking))
         says = VERDICT if purpose in {"gate", "ranking", "director"} else minutes
         asked = who.id if purpose == "ranking" else None  # all else is found out for the whole table
@@ -139,6 +139,9 @@ class Rehearsal:
         what: str,  # noqa: ARG002 - whatever it is
         speakers: Sequence[Participant],  # noqa: ARG002
         brief: Brief | None = None,  # noqa: ARG002
+        *,
+        view: View = everything,  # noqa: ARG002
+        keeping: Brief | None = None,  # noqa: ARG002
     ) -> bool:
         return True
 
@@ -158,10 +161,14 @@ class Rehearsal:
         request = prompt(self.plan, who, seen, manner.instruction, self._attached)
         says = who.max_tokens or ANSWER
         purpose: Purpose = "synthesis" if seat.stage == "synthesis" else "answer"
-        self.calls.append(Call(purpose, who.id, who.model, estimate(request, "").input, says))
-        words = "x" * CHARACTERS_A_TOKEN * min(says, LONGEST)
+        reads = estimate(request, "", self._rate(who)).input
+        self.calls.append(Call(purpose, who.id, who.model, reads, says))
+        words = "x" * int(self._rate(who) * min(says, LONGEST))
         answer = replace(blank, role=manner.role, content=words, participant=who.id, name=who.name)
         return [*turn, answer]
+
+    def _rate(self, who: Participant) -> float:
+        return self.plan.measure(who.model).characters_per_token
 
 
 def _in_form(inquiry: Inquiry) -> ModelRequest:

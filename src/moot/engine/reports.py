@@ -10,7 +10,7 @@ from moot.model.chunks import Usage
 from moot.model.debates import Claim, Flip, Lane, Ranking, Summary
 from moot.model.discussions import Message, Run
 from moot.model.errors import NotFound
-from moot.model.events import Agreed, Finding, LedgerMade, RankingMade, SummaryMade
+from moot.model.events import Agreed, Decided, Finding, LedgerMade, RankingMade, SummaryMade
 from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -30,7 +30,7 @@ class LaneReport(Lane, frozen=True, kw_only=True):
 
 
 class Report(Run, frozen=True, kw_only=True):
-    """A run with all that is known of it. Only a debate has lanes, and what is found in them.
+    """A run with all that is known of it. Only a debate has lanes, and what is found in them; `decisions` are a director's.
 
     `cost` is in US dollars as far as prices are known; `unpriced` counts the calls whose price nobody knows.
     """
@@ -41,6 +41,7 @@ class Report(Run, frozen=True, kw_only=True):
     claims: tuple[Claim, ...]
     flips: tuple[Flip, ...]
     agreed: Agreed | None
+    decisions: tuple[Decided, ...]
     usage: Usage
     cost: float
     unpriced: int
@@ -75,6 +76,7 @@ class Reports:
             claims=ledger.ledger.claims if ledger else (),
             flips=ledger.ledger.flips if ledger else (),
             agreed=_newest(Agreed, found),
+            decisions=tuple(sorted((one for one in found if isinstance(one, Decided)), key=_turn)),
             usage=spent.usage,
             cost=spent.cost,
             unpriced=spent.unpriced,
@@ -111,6 +113,10 @@ def _anchors(run: Run, participant: str, briefs: Iterable[Message]) -> dict[str,
     """Find where each stage of a lane begins: first with the question itself, then with what it was told."""
     begun = {"initial": run.message} if run.message else {}
     return begun | {m.stage: m.id for m in briefs if m.thread == participant and m.stage}
+
+
+def _turn(decided: Decided) -> int:
+    return decided.turn
 
 
 def _newest(kind: type[F], found: Sequence[Finding]) -> F | None:

@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.engine.attaching import Attaching
 from moot.engine.hall import Hall
+from moot.engine.measuring import Measuring
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.discussions import Run
@@ -26,6 +27,7 @@ class Retrying:
         retries: Retries,
         treasury: Treasury,
         attaching: Attaching,
+        measuring: Measuring,
         start: Callable[[str, int], None],
     ) -> None:
         self._runs = Runs(database)
@@ -34,6 +36,7 @@ class Retrying:
         self._retries = retries
         self._treasury = treasury
         self._attaching = attaching
+        self._measuring = measuring
         self._start = start
 
     async def again(
@@ -43,15 +46,16 @@ class Retrying:
         self._hall.refuse_if_leaving()
         before = await self._runs.get(caller.tenant, id)
         plan = await self._runs.plan(id)
+        measures = await self._measuring.of([model], plan.mode) if model is not None else {}
         if participant is not None and model is not None:
-            plan = plan.with_model(participant, model)
+            plan = plan.with_model(participant, model, measures)
             await self._check_files(caller, before, plan)
         due = await self._treasury.due(caller, plan, None, before.discussion)
 
         async def reserve(connection: AsyncConnection) -> None:
             await self._treasury.reserve(connection, caller, id, due)
 
-        again = await self._retries.again(caller.tenant, id, participant, model, reserve)
+        again = await self._retries.again(caller.tenant, id, participant, model, reserve, measures)
         if again.begins:  # else it is going on, and hears of it itself
             self._start(id, again.run.revision)
         return again.run

@@ -5,7 +5,7 @@ Every turn ends with a TurnEnded, whatever went wrong on the way; whoever let it
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -24,7 +24,8 @@ from moot.model.events import (
     TurnStarted,
     TurnStatus,
 )
-from moot.model.faults import Fault, fault
+from moot.model.faults import Fault, Kind, fault
+from moot.model.measures import Measure
 from moot.model.money import total
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
@@ -38,17 +39,33 @@ PATIENCE = 20.0  # seconds that a rate limit may ask us to wait
 LONGEST_PAUSE = 1.0  # seconds after which Moot asks itself again, unless it must wait longer
 BUSY = "Moot itself makes as many calls of models as it may in a minute."
 CROWDED = f"{BUSY} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
+ADVICE: Mapping[Kind, str] = {
+    "rate_limit": "Try again later, or choose another model.",
+    "overloaded": "Try again later, or choose another model.",
+    "timeout": "Try again, or choose a faster model.",
+}
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
 
 ActOf = Callable[[], Act]
 Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
 
 
+MeasureOf = Callable[[str], Measure]
+
 NOBODY = Seat("nobody")
 
 
 async def at_any_time() -> None:
     """Let every call be made at once."""
+
+
+async def unheard(_: list[Event]) -> None:
+    """Tell nobody."""
+
+
+def unmeasured(_: str) -> Measure:
+    """Know nothing of a model."""
+    return Measure()
 
 
 class NotAdmitted(Exception):
@@ -83,13 +100,15 @@ class Speaker:
         request: ModelRequest,
         stop: Stop,
         emit: Emit,
+        measure: MeasureOf = unmeasured,
         act_of: ActOf | None = None,
     ) -> TurnEnded:
         """Ask the first model of the chain and, where it fails before it said anything, the next ones.
 
-        With `act_of`, an answer is an array of speech and actions; each attempt is an act of its own.
+        By `measure` tokens are guessed where a model does not count them. With `act_of`, an answer is an array of
+        speech and actions; each attempt is an act of its own.
         """
-        turn = Turn(seat, stop, emit, act_of)
+        turn = Turn(seat, stop, emit, measure, act_of)
         for place, model in enumerate(chain):
             turn.model = model
             try:
@@ -102,9 +121,11 @@ class Speaker:
             await turn.notice("fallback", f"{why} {then} is asked instead of {model.name}.")
         return turn.ended(result)
 
-    async def answer(self, chain: Sequence[Resolved], request: ModelRequest, stop: Stop) -> TurnEnded:
-        """Ask as for a turn, where nobody watches it being written."""
-        ended = await self.speak(NOBODY, chain, request, stop, _unheard)
+    async def answer(
+        self, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit = unheard
+    ) -> TurnEnded:
+        """Ask as for a turn of nobody at a table."""
+        ended = await self.speak(NOBODY, chain, request, stop, emit)
         metrics.count_turn(ended)
         return ended
 
@@ -188,11 +209,12 @@ class Turn:
 
     model: Resolved
 
-    def __init__(self, seat: Seat, stop: Stop, emit: Emit, act_of: ActOf | None) -> None:
+    def __init__(self, seat: Seat, stop: Stop, emit: Emit, measure: MeasureOf, act_of: ActOf | None) -> None:
         self.seat = seat
         self.stop = stop
         self.emit = emit
         self.act_of = act_of
+        self._measure = measure
         self._attempts = 0
         self._usage = Usage()
         self._cost: float | None = 0.0
@@ -222,7 +244,8 @@ class Turn:
     async def count(self, request: ModelRequest, result: StreamResult) -> None:
         """Add up what the attempt used, by the provider's count or else by our estimate."""
         self._latency = round(self._clock() - self._started, 4)
-        usage, guess = result.usage, estimate(request, _written(result))
+        rate = self._measure(self.model.name).characters_per_token
+        usage, guess = result.usage, estimate(request, _written(result), rate)
         if usage is None:
             if not guess.output and result.fault is not None:
                 return
@@ -237,6 +260,7 @@ class Turn:
         return StreamResult(self.stop.reason) if self.stop.reason else result
 
     def ended(self, result: StreamResult) -> TurnEnded:
+        result = _with_advice(result)
         first = result.first_token
         return TurnEnded(
             participant=self.seat.participant,
@@ -252,10 +276,6 @@ class Turn:
             first_token=None if first is None else round(self._waited + first, 4),
             latency=self._latency,
         )
-
-
-async def _unheard(_: list[Event]) -> None:
-    """Tell nobody."""
 
 
 async def _for_model(request: ModelRequest, model: Resolved) -> ModelRequest:
@@ -312,6 +332,14 @@ def _giving_up(result: StreamResult, tries: int) -> StreamResult:
     if result.fault is None or not result.fault.retryable:
         return result
     return _saying(result, result.fault, f"{result.fault.message} Gave up after {tries} tries.")
+
+
+def _with_advice(result: StreamResult) -> StreamResult:
+    """Say what to do about what failed, where the words do not say so yet."""
+    trouble = result.fault
+    if trouble is None or result.text or trouble.kind not in ADVICE or "Try again" in trouble.message:
+        return result
+    return _saying(result, trouble, f"{trouble.message} {ADVICE[trouble.kind]}")
 
 
 def _saying(result: StreamResult, trouble: Fault, words: str) -> StreamResult:

@@ -1,276 +1,194 @@
-"""One turn of a lesson for a client that keeps the state: the director decides, one agent speaks, nothing is kept."""
+"""Turns of lessons whose state is with the client: the director decides, one agent speaks, and nothing is kept.
+
+A turn goes on as long as somebody reads it. Whoever leaves stops it, and what was said until then is paid.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 
 import msgspec
 from msgspec import Raw
 
-from moot.board.replay import Board, Entry, replayed
-from moot.context.directing import END, PREVIEW, USER, Floor, Heard, Spoke, ask, by_rules, fallback
-from moot.context.lesson import now
-from moot.context.prompt import prompt
+from moot.context.directing import END, USER, ask, by_rules, fallback
+from moot.context.stateless import Lesson
+from moot.engine import metrics
+from moot.engine.errands import Errands
+from moot.engine.patience import patiently
+from moot.engine.relay import Relay
 from moot.engine.speaker import Speaker
 from moot.engine.structured import structured
-from moot.model import stateless as wire
-from moot.model.actions import name_of, params_of, read_action
-from moot.model.directed import Directed
-from moot.model.discussions import Message
-from moot.model.errors import ActionRefused, UsageError
-from moot.model.events import ActionDropped, ActionTaken, Decided, Event, Seat, TextDelta, TurnEnded
-from moot.model.ids import new_id
+from moot.engine.telling import Telling
+from moot.model.errors import MootError
+from moot.model.events import Decided, Event, Seat, TurnEnded
 from moot.model.manual import line_for
-from moot.model.money import Charge
+from moot.model.money import Charge, Payer
 from moot.model.participants import Participant
-from moot.model.plans import Plan
-from moot.model.requests import ModelRequest
-from moot.model.stateless import ChatEvent, ChatRequest, DirectorState
+from moot.model.stateless import ChatEvent, CueUser, Done, Error, Thinking
 from moot.providers.registry import Resolved
-from moot.streams.act import Act, Deed, Speech
+from moot.store.charges import pay
+from moot.store.database import Database
+from moot.streams.act import Act
 from moot.streams.stop import Stop
 
 INTERRUPTED = "Request interrupted"
-WAITING = 256  # events that may wait for a reader before the model waits with them
+MISTAKE = "A mistake in Moot itself ended this turn; the server's log says more."
+ENDING_SECONDS = 1.0
 
-
-class Lesson:
-    """What a request says, as values; a request in which nobody is present who is known is refused."""
-
-    def __init__(self, request: ChatRequest) -> None:
-        config, self.state = request.config, request.director_state or DirectorState()
-        known = {agent.id: agent for agent in config.agents}
-        present = [known[id] for id in dict.fromkeys(config.agent_ids) if id in known]
-        if not present:
-            raise UsageError("config.agents: none of the agents in agentIds is described there: add them.")
-        self.plan = Plan(
-            mode="directed",
-            participants=tuple(_participant(agent, request.model) for agent in present),
-            personas={agent.id: agent.persona for agent in present if agent.persona},
-            language=request.store_state.language,
-            directed=Directed(
-                turns=config.max_turns, trigger=config.trigger_agent_id, topic=config.discussion_topic
-            ),
-        )
-        self.said = [_message(one, known) for one in request.messages]
-        self.board = _replayed(self.state.whiteboard_ledger)
-
-    @property
-    def floor(self) -> Floor:
-        spoken = [m for m in self.said if m.content.strip()]
-        return Floor(
-            agents=self.plan.participants,
-            limit=self.plan.directed.turns,
-            turn=self.state.turn_count,
-            spoke=tuple(map(_spoke, self.state.agent_responses)),
-            heard=tuple(Heard(m.name or "The user", m.content, m.role == "user") for m in spoken),
-            trigger=self.plan.directed.trigger,
-            topic=self.plan.directed.topic,
-            board=self.board,
-        )
-
-    def request(self, who: Participant) -> ModelRequest:
-        peers = [
-            (one.agent_name, one.content_preview)
-            for one in self.state.agent_responses
-            if one.agent_id != who.id and one.content_preview
-        ]
-        asked = prompt(self.plan, who, self.said, now(self.board, peers))
-        return msgspec.structs.replace(asked, array_of=Raw(msgspec.json.encode(line_for(who.role))))
+Chains = Mapping[str, Sequence[Resolved]]  # who is asked, by the model that is wanted
+log = logging.getLogger(__name__)
 
 
 class Stateless:
-    def __init__(self, speaker: Speaker) -> None:
+    """All turns that are being taken in this process."""
+
+    def __init__(self, database: Database, speaker: Speaker, errands: Errands) -> None:
+        self._database = database
         self._speaker = speaker
+        self._errands = errands
+        self._taking: dict[asyncio.Task[None], Stop] = {}
+
+    def __len__(self) -> int:
+        return len(self._taking)
 
     async def turn(
-        self, lesson: Lesson, chain: Sequence[Resolved], stop: Stop, charges: list[Charge]
-    ) -> AsyncIterator[ChatEvent]:
-        """Take one turn; what it cost is added to `charges`, however it ends."""
-        yield wire.Thinking(stage="director")
-        decision = await self._decision(lesson, chain, stop, charges)
-        if decision.next in {USER, END}:
-            if decision.next == USER:
-                last = lesson.state.agent_responses[-1].agent_id if lesson.state.agent_responses else None
-                yield wire.CueUser(from_agent_id=last, prompt=decision.reason)
-            yield wire.Done(
-                total_actions=0, total_agents=0, agent_had_content=False, director_state=lesson.state
-            )
-            return
-        async for event in self._spoken(lesson, lesson.plan.participant(decision.next), chain, stop, charges):
-            yield event
+        self, lesson: Lesson, chains: Chains, payer: Payer | None
+    ) -> AsyncGenerator[list[ChatEvent], None]:
+        """Take one turn, and yield what is told of it; an empty list is: still here. Without a payer nobody is charged."""
+        relay, stop = Relay[ChatEvent](), Stop()
+        turn = Turn(lesson, chains, self._speaker, stop, relay)
+        task = asyncio.create_task(self._take(turn, payer, relay))
+        self._taking[task] = stop
+        task.add_done_callback(partial(self._taken, relay))
+        try:
+            async with aclosing(relay.read()) as told:
+                async for some in told:
+                    yield some
+        finally:
+            stop.request()
 
-    async def _decision(
-        self, lesson: Lesson, chain: Sequence[Resolved], stop: Stop, charges: list[Charge]
-    ) -> Decided:
-        floor = lesson.floor
+    async def close(self) -> None:
+        """Interrupt all turns; what was said is paid, and whoever reads is told."""
+        tasks = tuple(self._taking)
+        for stop in tuple(self._taking.values()):
+            stop.request()
+        if tasks:
+            await asyncio.wait(tasks, timeout=ENDING_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _take(self, turn: "Turn", payer: Payer | None, relay: Relay[ChatEvent]) -> None:
+        try:
+            async with self._within_budget(payer):
+                await turn.take()
+                if payer is not None and turn.charges:
+                    await patiently(lambda: pay(self._database, payer, *turn.charges))
+        except (
+            MootError
+        ) as error:  # others have spent the rest of the budget meanwhile, or the database is away
+            await relay.tell([Error(message=str(error))])
+        await relay.end()
+
+    def _taken(self, relay: Relay[ChatEvent], task: asyncio.Task[None]) -> None:
+        del self._taking[task]
+        relay.close()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a turn without a state could not be paid", exc_info=error)
+
+    def _within_budget(self, payer: Payer | None) -> AbstractAsyncContextManager[None]:
+        if payer is None or payer.account is None:
+            return nullcontext()
+        return self._errands.within_budget(payer.account)
+
+
+class Turn:
+    """One turn while it is taken; `charges` are what it has cost until now."""
+
+    def __init__(
+        self, lesson: Lesson, chains: Chains, speaker: Speaker, stop: Stop, relay: Relay[ChatEvent]
+    ) -> None:
+        self.charges: list[Charge] = []
+        self._lesson = lesson
+        self._chains = chains
+        self._speaker = speaker
+        self._stop = stop
+        self._relay = relay
+
+    async def take(self) -> None:
+        """Take the turn. It always ends with `done` or `error`."""
+        try:
+            await self._tell(Thinking(stage="director"))
+            decision = await self._decision()
+            if self._stop.reason is not None:
+                await self._tell(Error(message=INTERRUPTED))
+            elif decision.next in {USER, END}:
+                await self._end(decision)
+            else:
+                await self._spoken(self._lesson.plan.participant(decision.next))
+        except Exception:
+            # A mistake of ours must not leave a client without an end; here, and only here, it becomes an event.
+            log.exception("a turn without a state failed")
+            await self._tell(Error(message=MISTAKE))
+
+    async def _decision(self) -> Decided:
+        """Let the rules decide; where they leave a choice, one small question to a model does."""
+        floor = self._lesson.floor
         if (decided := by_rules(floor)) is not None:
             return decided
         inquiry = ask(floor)
         answer = await structured(
-            self._speaker, chain, inquiry.request, inquiry.answer, inquiry.check, stop, inquiry.asks
+            self._speaker,
+            self._chains[self._lesson.director],
+            inquiry.request,
+            inquiry.answer,
+            inquiry.check,
+            self._stop,
+            inquiry.asks,
         )
-        charges.append(Charge(purpose="director", model=answer.model, usage=answer.usage, cost=answer.cost))
-        found = inquiry.found(answer.value) if answer.value is not None else fallback(floor)
-        assert isinstance(found, Decided)  # noqa: S101 - what a director is asked for
-        return found
+        self.charges.append(
+            Charge(purpose="director", model=answer.model, usage=answer.usage, cost=answer.cost)
+        )
+        found = inquiry.found(answer.value) if answer.value is not None else None
+        return found if isinstance(found, Decided) else fallback(floor)
 
-    async def _spoken(
-        self,
-        lesson: Lesson,
-        who: Participant,
-        chain: Sequence[Resolved],
-        stop: Stop,
-        charges: list[Charge],
-    ) -> AsyncIterator[ChatEvent]:
-        said = Telling(who)
-        yield wire.Thinking(stage="agent_loading", agent_id=who.id)
-        yield wire.AgentStart(
-            message_id=said.id,
-            agent_id=who.id,
-            agent_name=who.name,
-            agent_avatar=who.avatar,
-            agent_color=who.colour,
-        )
-        heard: asyncio.Queue[list[Event] | TurnEnded] = asyncio.Queue(WAITING)
-        speaking = asyncio.create_task(self._speak(lesson, who, chain, stop, heard))
-        try:
-            while not isinstance(news := await heard.get(), TurnEnded):
-                for event in said.told(news):
-                    yield event
-        finally:
-            stop.request() if not speaking.done() else None
-            ended = await speaking
-            charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost=ended.cost))
-        yield wire.AgentEnd(message_id=said.id, agent_id=who.id)
-        if ended.status in {"stopped", "interrupted"}:
-            yield wire.Error(message=INTERRUPTED)
+    async def _end(self, decision: Decided) -> None:
+        """Say that nobody speaks now; a user who is cued may be told why."""
+        if decision.next == USER:
+            last = self._lesson.responses[-1].agent_id if self._lesson.responses else None
+            await self._tell(
+                CueUser(from_agent_id=last, prompt=decision.reason if decision.by == "model" else None)
+            )
+        state = self._lesson.state
+        await self._tell(Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=state))
+
+    async def _spoken(self, who: Participant) -> None:
+        telling = Telling(who)
+        await self._tell(*telling.begun())
+        ended = await self._speak(who, telling)
+        metrics.count_turn(ended)
+        self.charges.append(Charge(purpose="answer", model=ended.model, usage=ended.usage, cost=ended.cost))
+        await self._tell(telling.ended())
+        if self._stop.reason is not None and ended.status == "stopped":
+            await self._tell(Error(message=INTERRUPTED))
             return
         if ended.fault is not None:
-            yield wire.Error(message=ended.fault.message)
-        yield said.done(lesson.state)
+            await self._tell(Error(message=ended.fault.message))
+        await self._tell(telling.done(self._lesson.state))
 
-    async def _speak(
-        self,
-        lesson: Lesson,
-        who: Participant,
-        chain: Sequence[Resolved],
-        stop: Stop,
-        heard: "asyncio.Queue[list[Event] | TurnEnded]",
-    ) -> TurnEnded:
-        act_of = partial(Act, who.role, lesson.board)
-        ended = await self._speaker.speak(
-            Seat(who.id, "turn"), chain, lesson.request(who), stop, heard.put, act_of
-        )
-        await heard.put(ended)
-        return ended
+    async def _speak(self, who: Participant, telling: Telling) -> TurnEnded:
+        async def emit(events: list[Event]) -> None:
+            if told := telling.told(events):
+                await self._relay.tell(told)
 
-
-class Telling:
-    """What one agent says and does, in the words of the wire."""
-
-    def __init__(self, who: Participant) -> None:
-        self.id = new_id("msg")
-        self._who = who
-        self._preview = ""
-        self._acted = 0
-        self._drawn: list[wire.Drawn] = []
-
-    def told(self, events: Sequence[Event]) -> list[ChatEvent]:
-        return [told for event in events if (told := self._told(event)) is not None]
-
-    def done(self, state: DirectorState) -> wire.Done:
-        response = wire.AgentResponse(
-            agent_id=self._who.id,
-            agent_name=self._who.name,
-            content_preview=self._preview,
-            action_count=self._acted,
-            whiteboard_actions=tuple(self._drawn),
-        )
-        return wire.Done(
-            total_actions=self._acted,
-            total_agents=1,
-            agent_had_content=bool(self._preview.strip()) or self._acted > 0,
-            director_state=DirectorState(
-                turn_count=state.turn_count + 1,
-                agent_responses=(*state.agent_responses, response),
-                whiteboard_ledger=(*state.whiteboard_ledger, *self._drawn),
-            ),
+        array_of = Raw(msgspec.json.encode(line_for(who.role)))
+        request = msgspec.structs.replace(self._lesson.request(who), array_of=array_of)
+        act_of = partial(Act, who.role, self._lesson.board)
+        return await self._speaker.speak(
+            Seat(who.id, "turn"), self._chains[who.model], request, self._stop, emit, act_of=act_of
         )
 
-    def _told(self, event: Event) -> ChatEvent | None:
-        match event:
-            case TextDelta(text=text):
-                if len(self._preview) < PREVIEW:
-                    self._preview = (self._preview + text)[:PREVIEW]
-                return wire.TextDelta(content=text, message_id=self.id)
-            case ActionTaken(id=id, action=action):
-                return self._took(id, name_of(action), params_of(action))
-            case ActionDropped(name=name, reason=reason):
-                return wire.ActionDropped(
-                    action_name=name, reason=reason, agent_id=self._who.id, message_id=self.id
-                )
-        return None
-
-    def _took(self, id: str, name: str, params: dict[str, object]) -> ChatEvent:
-        self._acted += 1
-        if name.startswith("wb_"):
-            self._drawn.append(
-                wire.Drawn(action_name=name, agent_id=self._who.id, agent_name=self._who.name, params=params)
-            )
-        return wire.ActionEvent(
-            action_id=id, action_name=name, params=params, agent_id=self._who.id, message_id=self.id
-        )
-
-
-def _participant(agent: wire.Agent, model: str) -> Participant:
-    return Participant(
-        id=agent.id,
-        name=agent.name,
-        model=model,
-        role=agent.role,
-        priority=agent.priority,
-        colour=agent.color,
-        avatar=agent.avatar,
-    )
-
-
-def _message(one: wire.Said, known: dict[str, wire.Agent]) -> Message:
-    agent = known.get(one.agent_id or "")
-    lines = [
-        Speech(part.content) if part.type == "text" else Deed(part.name, part.params) for part in one.parts
-    ]
-    spoken = one.content or " ".join(line.content for line in lines if isinstance(line, Speech))
-    return Message(
-        id="",
-        discussion="",
-        role=one.role,
-        content=spoken,
-        participant=one.agent_id if one.role == "assistant" else None,
-        name=agent.name if agent else None,
-        status="interrupted" if one.interrupted else "completed",
-        script=msgspec.json.encode(lines).decode() if lines else None,
-    )
-
-
-def _spoke(one: wire.AgentResponse) -> Spoke:
-    actions = [drawn.action_name for drawn in one.whiteboard_actions]
-    others = ["action"] * (one.action_count - len(actions))
-    return Spoke(
-        participant=one.agent_id,
-        name=one.agent_name,
-        preview=one.content_preview[:PREVIEW],
-        actions=(*actions, *others),
-    )
-
-
-def _replayed(ledger: Sequence[wire.Drawn]) -> Board:
-    """Draw what the client says was drawn; what is no action any more is left out."""
-    entries: list[Entry] = []
-    for one in ledger:
-        try:
-            action = read_action(one.action_name, one.params, "teacher")
-        except ActionRefused:
-            continue
-        entries.append(Entry(by=one.agent_id, action=action))
-    return replayed(entries)
+    async def _tell(self, *events: ChatEvent) -> None:
+        await self._relay.tell(list(events))

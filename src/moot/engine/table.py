@@ -8,7 +8,6 @@ from typing import Protocol, TypeVar, cast
 
 import msgspec
 
-from moot.context.debate import sum_up
 from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
 from moot.engine.inquiries import Inquiries
@@ -177,11 +176,21 @@ class LiveTable:
     async def tell(self, kind: NoticeKind, words: str) -> None:
         await self._told(kind, words, ())
 
-    async def affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None = None) -> bool:
+    async def affords(
+        self,
+        what: str,
+        speakers: Sequence[Participant],
+        brief: Brief | None = None,
+        *,
+        view: View = everything,
+        keeping: Brief | None = None,
+    ) -> bool:
         if self.plan.cap is None:
             return True
+        turns = [(who, brief) for who in speakers]
+        turns += [(self.plan.lead, keeping)] if keeping is not None else []
         step = f"afford/{what}/{self.revision}"
-        return await self._done(step, lambda: self._affords(what, speakers, brief)) == "yes"
+        return await self._done(step, lambda: self._affords(what, turns, view)) == "yes"
 
     async def together(self, *doings: Coroutine[None, None, T]) -> list[T]:
         self._gatherings += 1
@@ -269,11 +278,9 @@ class LiveTable:
 
         await self._done(f"tell/{kind}/{self.revision}", tell)
 
-    async def _affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None) -> str:
+    async def _affords(self, what: str, turns: Sequence[tuple[Participant, Brief | None]], view: View) -> str:
         cap = self.plan.cap or 0.0
-        more = sum([await self._turns.likely_cost(who, brief) for who in speakers])
-        if brief is not None:  # where something is summed up in the end, enough is kept for that
-            more += await self._turns.likely_cost(self.plan.lead, sum_up)
+        more = sum([await self._turns.likely_cost(who, brief, view) for who, brief in turns])
         left = max(0.0, cap - self._transcript.spent)
         if more <= left:
             return "yes"

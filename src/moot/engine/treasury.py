@@ -23,7 +23,7 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.files import Files
 
-AT_ONCE = frozenset({"parallel", "debate"})  # modes in which all begin at the same time
+AT_ONCE = frozenset({"parallel", "debate", "advisors"})  # modes in which all begin at the same time
 
 
 class Treasury:
@@ -61,8 +61,7 @@ class Treasury:
         cost = (await self.forecast(caller, plan, message, discussion)).cost
         if plan.cap is None:
             return cost
-        begins = replace(plan, mode="parallel" if plan.mode in AT_ONCE else "single")
-        first = (await self.forecast(caller, begins, message, discussion)).cost
+        first = (await self.forecast(caller, _beginning(plan), message, discussion)).cost
         return min(cost, max(first, plan.cap))  # what begins is asked, however small the cap
 
     async def reserve(self, connection: AsyncConnection, caller: Caller, run: str, due: float | None) -> None:
@@ -85,6 +84,13 @@ class Treasury:
             return (await self._chains(tenant, model))[0]
         except UsageError:
             return None
+
+
+def _beginning(plan: Plan) -> Plan:
+    """Make the plan of what is asked first, whatever it costs."""
+    if plan.mode == "advisors":
+        return replace(plan, advisors=replace(plan.advisors, cross_talk=False, synthesis=False))
+    return replace(plan, mode="parallel" if plan.mode in AT_ONCE else "single")
 
 
 def _of_its_size(file: StoredFile) -> Part:

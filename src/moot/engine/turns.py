@@ -153,17 +153,17 @@ class Turns:
             if stop.reason == "late":
                 self.stops[who] = Stop(self._stop)
 
-    async def likely_cost(self, who: Participant, brief: Brief | None) -> float:
+    async def likely_cost(self, who: Participant, brief: Brief | None, view: View = everything) -> float:
         """Guess what another turn of somebody would cost: what is read, and an answer as long as the longest."""
         said, run = self._transcript.said, self._scene.run
         told = brief(said, run, who.id, MOST) if brief else ""
-        request = prompt(self.plan, who, everything(said, who.id, run), told, self._scene.attached)
+        request = prompt(self.plan, who, view(said, who.id, run), told, self._scene.attached)
         longest = max((m.content for m in said if m.run == run and m.participant), key=len, default="")
         try:
             model = (await self._chain_of(who))[0]
         except UsageError:
             return 0.0  # it will not be asked
-        usage = estimate(request, longest)
+        usage = estimate(request, longest, self.plan.measure(who.model).characters_per_token)
         return await asyncio.to_thread(model.provider.cost, model.model, usage) or 0.0
 
     def _kept(self, seat: Seat) -> Message | None:
@@ -251,7 +251,9 @@ class Turns:
         async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written
             kept = beside.create_task(self._keep_brief(brief)) if brief else None
             await asyncio.sleep(0)  # but it is told before the turn begins
-            ended = await self._speaker.speak(seat, chain, request, stop, self._transcript.append, act_of)
+            ended = await self._speaker.speak(
+                seat, chain, request, stop, self._transcript.append, self.plan.measure, act_of
+            )
         if stop.reason == "late" and ended.status == "failed" and ended.fault is None:
             ended = replace(ended, fault=fault("timeout", LATE))
         return await self._keep(ended, manner, kept.result() if kept else upto)

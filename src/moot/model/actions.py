@@ -1,6 +1,7 @@
 """What agents of a lesson do beside speaking: on the whiteboard, and with the elements of a slide."""
 
 import re
+from functools import cache
 from typing import Annotated, get_args
 
 import msgspec
@@ -126,6 +127,7 @@ def _why(message: str, kind: type[Action]) -> str:
     return f"{where}: {why}" if where else why
 
 
+@cache  # looking into a type takes longer than reading a value of it
 def fields_of(kind: type[Struct]) -> tuple[inspect.Field, ...]:
     info = inspect.type_info(kind)
     return info.fields if isinstance(info, inspect.StructType) else ()

@@ -35,6 +35,7 @@ NoticeKind = Literal[
     "agreed",
     "cap",
     "missing",
+    "recap",
 ]
 
 ANSWERED: frozenset[TurnStatus] = frozenset({"completed", "partial"})  # there are words that can be used
@@ -208,6 +209,15 @@ class Decided(_Finding, frozen=True, kw_only=True, tag="decision"):
     by: Literal["rules", "model"] = "rules"
 
 
+class Recapped(_Finding, frozen=True, kw_only=True, tag="recap"):
+    """The `message` refers to another `discussion` by its `title`, and comes with a `recap` of it, here an id."""
+
+    message: str
+    title: str
+    discussion: str
+    recap: str
+
+
 class RunEnded(_Event, frozen=True, kw_only=True):
     status: RunStatus
 
@@ -231,7 +241,8 @@ Event = (
     | BallotCast
     | RankingMade
     | Decided
+    | Recapped
     | RunEnded
 )
-Finding = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided
-FINDINGS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade, Decided)
+Finding = Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped
+FINDINGS = (Agreed, SummaryMade, LedgerMade, BallotCast, RankingMade, Decided, Recapped)

@@ -10,3 +10,4 @@ ALONE_TOO: frozenset[ModeName] = frozenset(
 TOGETHER: frozenset[ModeName] = frozenset(
     {"consensus", "debate", "advisors", "directed"}
 )  # told of each other
+WINDOWED: frozenset[str] = frozenset({"advisors"})  # show as much of a discussion as fits, and no more

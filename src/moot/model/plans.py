@@ -1,11 +1,14 @@
 """What a run is to do, fixed when it starts: whoever takes it up again sees the same."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.model.advisors import Advisors
 from moot.model.debates import Debate
 from moot.model.directed import Directed
+from moot.model.measures import Measure
 from moot.model.participants import Participant
 
 
@@ -16,7 +19,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     begins then. `to` names those who are spoken to; None is everybody. A participant that is not spoken to neither speaks in
     this run nor ever sees it. Those who are not `introduced` are told nothing of each other. `debate` are the rules
     of a debate, `advisors` and `directed` those of the modes of that name; `clerk` is the model that keeps minutes
-    and makes small decisions, None is the lead's own. `cap` is what the run may cost in US dollars.
+    and makes small decisions, None is the lead's own. `cap` is what the run may cost in US dollars. `measures` are
+    those of the models, as far as they were known when it started.
     """
 
     mode: str
@@ -34,23 +38,40 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     directed: Directed = Directed()
     clerk: str | None = None
     cap: float | None = None
+    measures: dict[str, Measure] = {}
 
     @property
     def speaking(self) -> tuple[Participant, ...]:
-        return tuple(who for who in self.participants if self.to is None or who.id in self.to)
+        meant = tuple(who for who in self.participants if self.to is None or who.id in self.to)
+        if self.mode != "advisors":
+            return meant
+        return tuple(who for who in meant if who.active) or meant[:1]
+
+    @property
+    def advised(self) -> bool:
+        """Tell whether there are advisors to ask; if none is active, somebody answers without being one."""
+        return self.mode == "advisors" and any(who.active for who in self.speaking)
 
     @property
     def lead(self) -> Participant:
         """Who sums up: by the rules, else the first of those who speak."""
         return next((who for who in self.speaking if who.id == self.debate.lead), self.speaking[0])
 
-    def with_model(self, participant: str, model: str) -> "Plan":
-        """Let a participant be asked with another model."""
+    def with_model(
+        self, participant: str, model: str, measures: Mapping[str, Measure] | None = None
+    ) -> "Plan":
+        """Let a participant be asked with another model, of which this much is known."""
 
         def seated(who: Participant) -> Participant:
             return replace(who, model=model) if who.id == participant else who
 
-        return replace(self, participants=tuple(map(seated, self.participants)))
+        # What others on this model were sent must stay as it was.
+        is_new = all(who.model != model for who in self.participants)
+        known = {**self.measures, **(measures or {})} if is_new else self.measures
+        return replace(self, participants=tuple(map(seated, self.participants)), measures=known)
+
+    def measure(self, model: str) -> Measure:
+        return self.measures.get(model, Measure())
 
     def participant(self, id: str) -> Participant:
         return next(who for who in self.participants if who.id == id)

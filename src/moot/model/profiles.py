@@ -8,11 +8,15 @@ FileKind = Literal["text", "image", "pdf"]
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """`context` is None where nobody knows; `thinking` says how a request asks for it."""
+    """`context` is None where nobody knows; `thinking` says how a request asks for it.
+
+    Those that take no `temperature` refuse a request that has one, so they are sent none.
+    """
 
     context: int | None = None
     files: frozenset[FileKind] = frozenset({"text"})
     thinking: Literal["none", "effort", "budget"] = "none"
+    temperature: bool = True
     tools: bool = True
     json_schema: bool = True
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"

@@ -3,17 +3,23 @@
 The names are those of the wire: other programs speak this format.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 
 from moot.model.directed import MOST_TURNS, TURNS, LessonRole
 from moot.model.texts import Label, Line, ModelName, Paper
+
+KEY = r"^[!-~]*(?!\n)$"  # visible ASCII characters
+MOST = 1_000_000  # that anybody counts to
 
 Id = Annotated[str, Meta(min_length=1, max_length=100)]
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
 Words = Annotated[str, Meta(max_length=50_000)]
 ActionName = Annotated[str, Meta(max_length=100)]
+Params = dict[str, Annotated[object, Meta(extra_json_schema={"description": "Any JSON"})]]
+Count = Annotated[int, Meta(ge=0, le=MOST)]
 
 
 class _Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -21,8 +27,11 @@ class _Wire(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
 
 class Agent(_Wire, frozen=True, kw_only=True):
+    """Somebody in the lesson; `model` is its own, where it is not that of the request."""
+
     id: Id
     name: Name
+    model: ModelName | None = None
     role: LessonRole | None = None
     persona: Paper = ""
     avatar: Line | None = None
@@ -46,7 +55,7 @@ class Part(_Wire, frozen=True, kw_only=True):
     type: Literal["text", "action"]
     content: Words = ""
     name: ActionName = ""
-    params: dict[str, object] = {}
+    params: Params = {}
 
 
 class Said(_Wire, frozen=True, kw_only=True):
@@ -59,27 +68,34 @@ class Said(_Wire, frozen=True, kw_only=True):
     interrupted: bool = False
 
 
-class Drawn(_Wire, frozen=True, kw_only=True):
+class Drawn(_Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """Something that was done on the whiteboard, and by whom."""
+
     action_name: ActionName
     agent_id: Id
     agent_name: Name
-    params: dict[str, object] = {}
+    params: Params = {}
 
 
 class AgentResponse(_Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """A turn that an agent took; without a preview and actions it came to nothing."""
+
     agent_id: Id
     agent_name: Name
     content_preview: Annotated[str, Meta(max_length=1000)] = ""
-    action_count: Annotated[int, Meta(ge=0)] = 0
+    action_count: Count = 0
     whiteboard_actions: tuple[Drawn, ...] = ()
 
 
 class DirectorState(_Wire, frozen=True, kw_only=True, omit_defaults=False):
-    """What the client keeps between calls, and sends back as it came."""
+    """What the client keeps between calls, and sends back as it came.
 
-    turn_count: Annotated[int, Meta(ge=0)] = 0
-    agent_responses: Annotated[tuple[AgentResponse, ...], Meta(max_length=1000)] = ()
-    whiteboard_ledger: Annotated[tuple[Drawn, ...], Meta(max_length=5000)] = ()
+    `turn_count` says how many of the responses, the last ones, were given since the user spoke.
+    """
+
+    turn_count: Count = 0
+    agent_responses: tuple[AgentResponse, ...] = ()
+    whiteboard_ledger: tuple[Drawn, ...] = ()
 
 
 class StoreState(_Wire, frozen=True, kw_only=True):
@@ -89,18 +105,21 @@ class StoreState(_Wire, frozen=True, kw_only=True):
 
 
 class ChatRequest(_Wire, frozen=True, kw_only=True):
-    """`model` speaks for all agents; `api_key` is used for this call, and forgotten."""
+    """`model` directs, and speaks for all agents that have none of their own; `api_key` is forgotten after the call."""
 
     messages: Annotated[tuple[Said, ...], Meta(min_length=1, max_length=1000)]
     store_state: StoreState
     config: Config
     model: ModelName
     director_state: DirectorState | None = None
-    api_key: Annotated[str, Meta(max_length=1000)] = ""
+    api_key: Annotated[str, Meta(max_length=1000, pattern=KEY)] = ""
+
+    def __repr__(self) -> str:
+        return "ChatRequest([key and all])"
 
 
 class _Event(_Wire, frozen=True, kw_only=True):
-    """`type` says which it is, `data` holds its fields."""
+    """What is told of a turn; readers get it as the `data` of a frame whose `type` says which it is."""
 
 
 class Thinking(_Event, frozen=True, kw_only=True):
@@ -116,7 +135,7 @@ class AgentStart(_Event, frozen=True, kw_only=True):
     agent_color: str | None = None
 
 
-class TextDelta(_Event, frozen=True, kw_only=True):
+class TextEvent(_Event, frozen=True, kw_only=True):
     content: str
     message_id: str
 
@@ -124,12 +143,12 @@ class TextDelta(_Event, frozen=True, kw_only=True):
 class ActionEvent(_Event, frozen=True, kw_only=True):
     action_id: str
     action_name: str
-    params: dict[str, object]
+    params: Params
     agent_id: str
     message_id: str
 
 
-class ActionDropped(_Event, frozen=True, kw_only=True):
+class DroppedEvent(_Event, frozen=True, kw_only=True):
     action_name: str
     reason: str
     agent_id: str
@@ -157,18 +176,20 @@ class Error(_Event, frozen=True, kw_only=True):
     message: str
 
 
-ChatEvent = (
-    Thinking | AgentStart | TextDelta | ActionEvent | ActionDropped | AgentEnd | CueUser | Done | Error
-)
+ChatEvent = Thinking | AgentStart | TextEvent | ActionEvent | DroppedEvent | AgentEnd | CueUser | Done | Error
 
-NAMES: dict[type[ChatEvent], str] = {
+NAMES: Mapping[type[ChatEvent], str] = {
     Thinking: "thinking",
     AgentStart: "agent_start",
-    TextDelta: "text_delta",
+    TextEvent: "text_delta",
     ActionEvent: "action",
-    ActionDropped: "action_dropped",
+    DroppedEvent: "action_dropped",
     AgentEnd: "agent_end",
     CueUser: "cue_user",
     Done: "done",
     Error: "error",
+}
+FRAMES: Mapping[type[ChatEvent], type[Any]] = {
+    kind: defstruct(f"{kind.__name__}Frame", [("data", kind)], frozen=True, tag_field="type", tag=name)
+    for kind, name in NAMES.items()
 }

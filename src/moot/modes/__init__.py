@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from moot.modes.advisors import advisors
 from moot.modes.auto_continue import auto_continue
 from moot.modes.consensus import consensus
 from moot.modes.debate import debate
@@ -17,6 +18,7 @@ CHOOSABLE: Mapping[str, Mode] = {
     "parallel": parallel,
     "consensus": consensus,
     "debate": debate,
+    "advisors": advisors,
     "directed": directed,
 }
 MODES: Mapping[str, Mode] = {**CHOOSABLE, "continue": auto_continue}

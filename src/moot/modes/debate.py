@@ -3,7 +3,7 @@
 Beside the synthesis the minutes are made: a summary, a ledger of claims, and a ranking by those who took part.
 """
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -13,10 +13,10 @@ from moot.context.debate import read_the_others, sum_up
 from moot.context.ledger import ledger
 from moot.context.minutes import agreement, summary
 from moot.context.views import briefed, own_thread
-from moot.model.events import ANSWERED, Agreed, BallotCast, TurnStatus
+from moot.model.events import Agreed, BallotCast
 from moot.model.money import dollars
 from moot.model.participants import Participant
-from moot.modes.table import Table
+from moot.modes.table import Table, answered
 
 FEWEST_TO_RANK = 3  # with two, each would judge one answer, and that is no order
 
@@ -24,13 +24,13 @@ FEWEST_TO_RANK = 3  # with two, each would judge one answer, and that is no orde
 async def debate(table: Table) -> None:
     await table.open_stage("initial")
     first = await table.all_speak("initial", view=own_thread, then="debate")
-    standing = _answered(table, first)
+    standing = answered(table.plan, first)
     if await _goes_on(table, standing):
         await table.open_stage("debate")
         second = await table.all_speak(
             "debate", view=own_thread, who=standing, brief=read_the_others, then="complete"
         )
-        standing = _answered(table, second) or standing
+        standing = answered(table.plan, second) or standing
     if standing:
         await _conclude(table, await _led(table, standing))
 
@@ -50,7 +50,7 @@ async def _goes_on(table: Table, standing: Sequence[Participant]) -> bool:
             saved = "" if verdict.saved is None else f", which saved about {dollars(verdict.saved)}"
             await table.settle(standing, "agreed", f"{verdict.reason} The debate was skipped{saved}.")
             return False
-    if not await table.affords("The debate", standing, read_the_others):
+    if not await table.affords("The debate", standing, read_the_others, keeping=sum_up):
         await table.settle(standing, "cap", "The first answers stand as they are.")
         return False
     return True
@@ -71,8 +71,9 @@ def _lead_first(table: Table, standing: Sequence[Participant]) -> Sequence[Parti
 async def _conclude(table: Table, led: Sequence[Participant]) -> None:
     """Write the synthesis and the minutes at the same time."""
     rules, clerk = table.plan.debate, _clerk(table, led[0])
-    claims = rules.ledger and await table.affords("The ledger", led[:1], sum_up)
-    ranked = rules.ranking and len(led) >= FEWEST_TO_RANK and await table.affords("The ranking", led, sum_up)
+    claims = rules.ledger and await table.affords("The ledger", led[:1], sum_up, keeping=sum_up)
+    enough = rules.ranking and len(led) >= FEWEST_TO_RANK
+    ranked = enough and await table.affords("The ranking", led, sum_up, keeping=sum_up)
     await table.open_stage("synthesis", table.revision)
     doings: list[Coroutine[None, None, object]] = [
         table.one_speaks(
@@ -87,10 +88,6 @@ async def _conclude(table: Table, led: Sequence[Participant]) -> None:
     ballots = [one for one in await table.together(*doings) if isinstance(one, BallotCast)]
     if ballots:
         await table.conclude(ranking(ballots))
-
-
-def _answered(table: Table, turns: Mapping[str, TurnStatus]) -> list[Participant]:
-    return [who for who in table.plan.speaking if turns.get(who.id) in ANSWERED]
 
 
 def _clerk(table: Table, otherwise: Participant) -> Participant:

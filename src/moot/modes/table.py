@@ -1,13 +1,13 @@
 """What a mode can do. Stops, failures, storage and replay are the table's business, not the mode's."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
 from moot.model.debates import LaneStatus
 from moot.model.discussions import Message, Role
-from moot.model.events import Finding, NoticeKind, TurnStatus
+from moot.model.events import ANSWERED, Finding, NoticeKind, TurnStatus
 from moot.model.money import Purpose
 from moot.model.participants import Participant
 from moot.model.plans import Plan
@@ -102,13 +102,27 @@ class Table(Protocol):
 
     async def tell(self, kind: NoticeKind, words: str) -> None: ...
 
-    async def affords(self, what: str, speakers: Sequence[Participant], brief: Brief | None = None) -> bool:
+    async def affords(
+        self,
+        what: str,
+        speakers: Sequence[Participant],
+        brief: Brief | None = None,
+        *,
+        view: View = everything,
+        keeping: Brief | None = None,
+    ) -> bool:
         """Tell whether the run's cap leaves room for a turn of each; if not, readers are told what is left out.
 
-        `brief` is what they would be told before; then enough for the lead to sum up is kept, too.
+        `view` is what they would see and `brief` what they would be told before. Enough is kept for one to speak after
+        being told what `keeping` says: to sum up in the end.
         """
         ...
 
     async def together(self, *doings: Coroutine[None, None, T]) -> Sequence[T]:
         """Do several things at the same time: each a single one of those above."""
         ...
+
+
+def answered(plan: Plan, turns: Mapping[str, TurnStatus]) -> list[Participant]:
+    """List those who gave an answer, in the order of their seats."""
+    return [who for who in plan.speaking if turns.get(who.id) in ANSWERED]

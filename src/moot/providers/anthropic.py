@@ -110,7 +110,8 @@ class AnthropicWire:
             body["max_tokens"] += budget
         if output:
             body["output_config"] = output
-        if request.temperature is not None and "thinking" not in body:  # the two exclude each other
+        wanted = request.temperature is not None and profile.temperature
+        if wanted and "thinking" not in body:  # the two exclude each other
             body["temperature"] = request.temperature
         return msgspec.json.encode(body)
 

@@ -111,7 +111,7 @@ class OpenAIWire:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        if request.temperature is not None:
+        if request.temperature is not None and profile.temperature:
             fields["temperature"] = request.temperature
         if request.max_tokens is not None:
             fields[profile.max_tokens_field] = request.max_tokens

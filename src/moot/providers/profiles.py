@@ -8,6 +8,7 @@ TEXT: frozenset[FileKind] = frozenset({"text"})
 SEES: frozenset[FileKind] = frozenset({"text", "image"})
 READS: frozenset[FileKind] = frozenset({"text", "image", "pdf"})
 
+REASONS = Profile(files=READS, thinking="effort", temperature=False, max_tokens_field="max_completion_tokens")
 TABLE: tuple[tuple[str, Profile], ...] = (
     ("local:*", Profile(files=TEXT, tools=False)),
     ("scripted:*", Profile(files=READS, thinking="effort")),
@@ -17,7 +18,11 @@ TABLE: tuple[tuple[str, Profile], ...] = (
     ("anthropic:claude-*-4-[01]*", Profile(files=READS, thinking="budget", json_schema=False)),
     ("anthropic:claude-*-4-20*", Profile(files=READS, thinking="budget", json_schema=False)),
     ("anthropic:claude-*-4-5*", Profile(files=READS, thinking="budget", default_max_tokens=16384)),
-    ("anthropic:claude-*", Profile(files=READS, thinking="effort", default_max_tokens=16384)),
+    ("anthropic:claude-*-4-6*", Profile(files=READS, thinking="effort", default_max_tokens=16384)),
+    (
+        "anthropic:claude-*",
+        Profile(files=READS, thinking="effort", temperature=False, default_max_tokens=16384),
+    ),
     ("anthropic:*", Profile(files=SEES)),
     ("google:gemini-2.5*", Profile(files=READS, thinking="budget")),
     ("google:gemini-[12].*", Profile(files=READS)),
@@ -26,8 +31,8 @@ TABLE: tuple[tuple[str, Profile], ...] = (
     ("openai:gpt-oss*", Profile(files=TEXT, thinking="effort")),
     ("openai:gpt-3*", Profile(files=TEXT, json_schema=False)),
     ("openai:gpt-4*", Profile(files=READS, max_tokens_field="max_completion_tokens")),
-    ("openai:gpt-*", Profile(files=READS, thinking="effort", max_tokens_field="max_completion_tokens")),
-    ("openai:o[1-9]*", Profile(files=READS, thinking="effort", max_tokens_field="max_completion_tokens")),
+    ("openai:gpt-*", REASONS),
+    ("openai:o[1-9]*", REASONS),
     ("openai:claude-*", Profile(files=READS, thinking="effort")),
     ("openai:gemini-*", Profile(files=READS, thinking="effort")),
     ("openai:grok-*", Profile(files=SEES, thinking="effort")),

@@ -11,7 +11,7 @@ from msgspec import Struct
 from moot.model.chunks import Finish, Text
 from moot.model.errors import BadSettings, UnknownModel
 from moot.model.requests import ModelRequest
-from moot.providers import sample_debate, sample_lesson
+from moot.providers import sample_debate, sample_lesson, sample_trial
 
 SAMPLE = (
     "A table has no head when it is round. Everyone who sits down at it can see everyone else, "
@@ -113,6 +113,8 @@ BUILT_IN: dict[str, Script] = {
         name: Script(answer=first, when=later, pace=0.01)
         for name, (first, later) in sample_lesson.PARTS.items()
     },
+    "scholar": Script(answer=sample_trial.PLAIN, when=sample_trial.SCHOLAR, pace=0.01),
+    "clerk": Script(answer="Tables and their heads", when=sample_trial.CLERK, chunk=100),
     **{name: Script(fault=name) for name in FAULTS},
     "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),
     "nul": Script(fault="nul", answer="no\0thing is \ud800 lost"),

@@ -22,12 +22,14 @@ from moot.server.lane_routes import LaneRoutes
 from moot.server.limits import RateLimits, standard
 from moot.server.model_routes import ModelRoutes
 from moot.server.persona_routes import PersonaRoutes
+from moot.server.perspective_routes import PerspectiveRoutes
 from moot.server.problems import HANDLERS
 from moot.server.project_routes import ProjectRoutes
 from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
 from moot.server.stateless_routes import chat
+from moot.server.trial_routes import TrialRoutes
 from moot.server.usage_routes import UsageRoutes
 from moot.store.accounts import Accounts
 
@@ -46,6 +48,8 @@ ROUTES: list[ControllerRouterHandler] = [
     PersonaRoutes,
     ProjectRoutes,
     KnowledgeRoutes,
+    TrialRoutes,
+    PerspectiveRoutes,
     UsageRoutes,
     BudgetRoutes,
     meta_routes.healthz,

@@ -21,6 +21,8 @@ from moot.server.drafts import Drafts
 from moot.store.budgets import Budgets
 from moot.store.discussions import Discussions
 
+OF_A_MESSAGE = frozenset({"discussion", "message", "to", "files", "cap"})
+
 
 class Supposed(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What somebody thinks of asking: in a `discussion` that exists, or of `participants` in a new one."""
@@ -67,8 +69,7 @@ class BudgetRoutes(Controller):
             said(data.message)
             with wanted_by("discussion"):
                 discussion = await discussions.get(caller.tenant, data.discussion)
-            if data.participants is not None:
-                raise UsageError("participants: those of the discussion are asked: leave them out.")
+            _refuse_rules(data)
         elif data.participants is not None:
             opening = await drafts.opening(caller, data, data.participants)
             discussion = hall.drafted(opening, data.language or "en")
@@ -78,6 +79,16 @@ class BudgetRoutes(Controller):
         await attaching.check(caller.tenant, data.files, plan)
         forecast = await treasury.forecast(caller, plan, _message(data), data.discussion)
         return Estimate(forecast=forecast, left=(await budgets.standing(caller.account)).left)
+
+
+def _refuse_rules(data: Supposed) -> None:
+    """Refuse what a discussion that exists has of its own, and a message to it cannot change."""
+    nothing = Supposed(message=data.message)
+    for name in Supposed.__struct_fields__:
+        if name not in OF_A_MESSAGE and getattr(data, name) != getattr(nothing, name):
+            raise UsageError(
+                f"{name}: the discussion has its own: leave it out, or leave the discussion out."
+            )
 
 
 def _message(data: Supposed) -> Message:

@@ -7,21 +7,17 @@ from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 from msgspec import Struct
 
-from moot.context.prompt import prompt
-from moot.context.views import VIEWS
-from moot.engine.attaching import Attaching, attached
+from moot.engine.attaching import Attaching
 from moot.engine.hall import Hall, Saying, Started
+from moot.engine.retelling import Retelling
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
-from moot.model.errors import NotFound
 from moot.model.requests import ModelRequest
 from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessage, said
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits, message_rate
 from moot.server.paging import Cursor, Limit
 from moot.store.discussions import Discussions, Page
-from moot.store.files import Files
-from moot.store.runs import Runs
 
 Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
@@ -168,8 +164,7 @@ class DiscussionRoutes(Controller):
         turn: FromPath[str],
         caller: Given[Caller],
         discussions: Given[Discussions],
-        runs: Given[Runs],
-        files: Given[Files],
+        retelling: Given[Retelling],
         attaching: Given[Attaching],
     ) -> ModelRequest:
         """Make the prompt of a turn again, by the function that made it, from what was there then.
@@ -178,12 +173,5 @@ class DiscussionRoutes(Controller):
         """
         await discussions.get(caller.tenant, id)
         answer = await discussions.message(id, turn)
-        if answer.participant is None or answer.run is None or answer.view is None:
-            raise NotFound(f"{turn!r} is no turn of a participant.")
-        plan = await runs.plan(answer.run)
-        earlier = await discussions.messages(id, before=answer.number, upto=answer.upto)
-        seen = VIEWS[answer.view](earlier, answer.participant, answer.run)
-        who = plan.participant(answer.participant)
-        came = await attached(files, caller.tenant, earlier, only_text=True)
-        request = prompt(plan, who, seen, answer.instruction or "", came)
-        return await attaching.shown(request, answer.model or who.model)
+        told = await retelling.of(caller.tenant, answer, only_text=True)
+        return await attaching.shown(told.request(), answer.model or told.who.model)

@@ -7,6 +7,7 @@ from litestar import Controller, get
 from litestar.di import NamedDependency as Given
 from litestar.params import FromQuery
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moot.model.accounts import Caller
 from moot.model.errors import ProviderError, UsageError
@@ -15,16 +16,22 @@ from moot.providers.registry import Registry
 from moot.server.key_routes import KeyStatus, key_status, own_key
 from moot.server.limits import start_rate
 from moot.store.keys import ProviderKeys
+from moot.store.token_rates import TokenRate, TokenRates
 
 SECONDS = 5.0
 
 
 class ProviderModels(Struct, frozen=True, kw_only=True):
-    """`models` are written as they are asked for; `key` says whose was used, `error` why there are none."""
+    """`models` are written as they are asked for; `key` says whose was used, `error` why there are none.
+
+    `token_rates` are those of the models of which some tokens were counted here; all others are taken to have four
+    characters a token.
+    """
 
     provider: str
     key: KeyStatus
     models: tuple[str, ...] = ()
+    token_rates: dict[str, TokenRate] = {}
     error: str | None = None
 
 
@@ -38,6 +45,7 @@ class ModelRoutes(Controller):
         caller: Given[Caller],
         registry: Given[Registry],
         provider_keys: Given[ProviderKeys],
+        token_rates: Given[TokenRates],
         provider: FromQuery[str | None] = None,
     ) -> Sequence[ProviderModels]:
         """Ask all of them at once, and each for a few seconds at most."""
@@ -52,7 +60,9 @@ class ModelRoutes(Controller):
             if key == "own"
         }
         asking = (_asked(registry, name, key, secrets.get(name)) for name, key in keys.items())
-        return await asyncio.gather(*asking)
+        found = await asyncio.gather(*asking)
+        rates = await token_rates.of([model for one in found for model in one.models])
+        return [replace(one, token_rates={m: rates[m] for m in one.models if m in rates}) for one in found]
 
 
 async def _asked(registry: Registry, name: str, key: KeyStatus, secret: str | None) -> ProviderModels:

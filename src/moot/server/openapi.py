@@ -5,7 +5,7 @@ What may go wrong is the same everywhere, so it is added here.
 
 from collections.abc import Iterator, Mapping
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, Union, get_args
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, Router
@@ -20,8 +20,11 @@ from msgspec import Struct
 
 from moot import __version__
 from moot.context.files import MEDIA_TYPES
+from moot.engine.improving import Progress
+from moot.engine.perspectives import Perspective
 from moot.model.changes import Change
 from moot.model.events import Event
+from moot.model.stateless import FRAMES
 from moot.server import sse, uploads
 from moot.server.auth import COOKIE, OPEN_TO_ALL
 from moot.server.problems import MEDIA_TYPE, Problem
@@ -42,7 +45,14 @@ PROBLEMS = {
     502: "The provider failed",
     503: "The database is not available, or the server is ending; Retry-After says when to try again",
 }
-STREAMS: Mapping[str, Any] = {"/api/runs/{id}/events": Event | Resync, "/api/events": Change}
+STREAMS: Mapping[str, Any] = {
+    "/api/runs/{id}/events": Event | Resync,
+    "/api/events": Change,
+    "/api/trials/{id}/improve": Progress,
+    "/api/perspectives": Perspective,
+    "/api/stateless/chat": Union[tuple(FRAMES.values())],  # noqa: UP007 - of a list
+}
+ASKING = ("trials", "perspectives")  # groups that ask models outside of any run
 UPLOAD = "/api/files"
 CONTENT = "/api/files/{id}/content"
 METRICS = "/metrics"  # not there for everybody
@@ -187,7 +197,7 @@ def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
         yield 409
     if operation.takes is not None:
         yield from (408, 413, 415)
-    if operation.method == "post" and {"discussions", "knowledge", "lanes"} & set(tags):
+    if operation.method == "post" and {"discussions", "knowledge", "lanes", "stateless", *ASKING} & set(tags):
         yield 402
-    if "knowledge" in tags:
+    if {"knowledge", *ASKING} & set(tags):
         yield 502

@@ -47,7 +47,7 @@ WORDS = {
 }
 
 # How a refusal begins that is about one field, and how msgspec tells which field it misses or does not know.
-FIELD = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+)?): (.+)", re.DOTALL)
+FIELD = re.compile(r"([a-z_]+(?:\[\d+\])?(?:\.[a-z_]+(?:\[\d+\])?)*): (.+)", re.DOTALL)
 NAMED = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`")
 
 log = logging.getLogger(__name__)

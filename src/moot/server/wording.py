@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import inspect
 
 from moot.model.personas import Colour
+from moot.model.stateless import KEY
 from moot.model.texts import NO_NUL, ONE_LINE, VISIBLE, ModelName
 from moot.server.paging import Cursor
 
@@ -23,6 +24,7 @@ PATTERNS = {
     NO_NUL: "It must not hold a NUL character.",
     VISIBLE: "It must begin with something to see, not with a space.",
     ONE_LINE: "It must be one line, with no space at its ends.",
+    KEY: "A key has only visible ASCII characters: paste it without spaces or line breaks.",
     ModelName.__metadata__[0].pattern: "Write provider/model, such as ollama/llama3.2.",  # type: ignore[attr-defined]
     Colour.__metadata__[0].pattern: "Write a colour as #rrggbb, such as #4a7c59.",  # type: ignore[attr-defined]
     Cursor.__metadata__[0].pattern: "Take it from the `next` of the page before.",  # type: ignore[attr-defined]

@@ -138,6 +138,15 @@ class Discussions:
             raise NotFound(f"There is no turn {id!r} in this discussion.")
         return Message(**row)
 
+    async def find_message(self, tenant: str, id: str) -> Message:
+        """Return a message, in whichever discussion of a tenant it is."""
+        query = select(*MESSAGE_FIELDS).where(message.c.id == id, message.c.tenant == tenant)
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).mappings().first()
+        if row is None:
+            raise NotFound(f"There is no message {id!r}.")
+        return Message(**row)
+
     async def thread(self, run_id: str, participant: str, question: str | None) -> tuple[Message, ...]:
         """Return a participant's own thread in a run, and the question that it begins with."""
         mine = (message.c.run == run_id) & (message.c.thread == participant)

@@ -46,6 +46,13 @@ class Personas:
         found = sorted([*shipped, *own], key=lambda one: one.id, reverse=True)
         return PersonaPage(*cut(found, limit, lambda one: one.id))
 
+    async def names(self, tenant: str) -> list[str]:
+        """Name all personas that a tenant has: its own, the newest first, and the shipped ones."""
+        own = select(persona.c.name).where(persona.c.tenant == tenant).order_by(persona.c.id.desc())
+        async with self._database.read() as connection:
+            found = (await connection.execute(own)).scalars().all()
+        return [*found, *(one.name for one in self._shipped.values())]
+
     async def create(self, tenant: str, draft: PersonaDraft) -> Persona:
         made = new_id("persona")
         new = insert(persona).values(id=made, tenant=tenant, created_at=time.time(), **asdict(draft))

@@ -10,6 +10,7 @@ from moot.model.debates import Lane
 from moot.model.discussions import LIVE, Run
 from moot.model.errors import Conflict, NotFound
 from moot.model.events import ANSWERED
+from moot.model.measures import Measure
 from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.discussions import RUN_FIELDS, hold, tell_change
@@ -42,17 +43,18 @@ class Retries:
         participant: str | None = None,
         model: str | None = None,
         reserve: Reserve | None = None,
+        measures: Mapping[str, Measure] | None = None,
     ) -> Again:
         """Let one participant of a run try again, perhaps with another model, or all that failed.
 
-        It goes on for whoever can `reserve` what that costs.
+        It goes on for whoever can `reserve` what that costs; `measures` are what is known of the model.
         """
         async with self._database.write() as connection:
             row = await self._held(connection, tenant, id)
             plan: Plan = row["plan"]
             who = _chosen(plan, participant, await _failed(connection, id, plan))
             if model is not None and participant is not None:
-                plan = plan.with_model(participant, model)
+                plan = plan.with_model(participant, model, measures)
             run = await self._again(connection, tenant, row, plan, who)
             if reserve is not None:
                 await reserve(connection)

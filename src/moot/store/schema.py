@@ -27,6 +27,7 @@ from moot.model.directed import Directed
 from moot.model.faults import Fault
 from moot.model.participants import Participant
 from moot.model.plans import Plan
+from moot.model.trials import Improvement, Verdict
 
 
 class Json(TypeDecorator[Any]):
@@ -357,8 +358,8 @@ trial = Table(  # what somebody asserts of an answer, how it was judged, and wha
     _of("message"),
     Column("judge", Text, nullable=False),
     Column("assertions", Json(Strings), nullable=False),
-    Column("verdicts", Text, nullable=False),
-    Column("rounds", Text, nullable=True),
+    Column("verdicts", Json(tuple[Verdict, ...]), nullable=False),
+    Column("rounds", Json(Improvement), nullable=True),
     _time(),
     _time("accepted_at", null=True),
     Index(None, "message"),

@@ -23,16 +23,8 @@ class Nest:
         return len(self._levels)
 
     @property
-    def inside(self) -> str:
-        return self._kind(1)
-
-    @property
-    def around(self) -> str:
-        return self._kind(2)
-
-    @property
     def wants_key(self) -> bool:
-        return self.key is None and self.inside == "{"
+        return self.key is None and bool(self._levels) and type(self._levels[-1]) is dict
 
     @property
     def has_array(self) -> bool:
@@ -78,7 +70,13 @@ class Nest:
         while self._levels and type(self._levels[-1]) is dict:
             self._levels.pop()
 
-    def _kind(self, depth: int) -> str:
-        if len(self._levels) < depth:
+    @property
+    def inside(self) -> str:
+        """What is open and innermost: "{" or "[", or "" for nothing."""
+        if not self._levels:
             return ""
-        return "{" if type(self._levels[-depth]) is dict else "["
+        return "{" if type(self._levels[-1]) is dict else "["
+
+    def path(self, levels: int) -> str:
+        """Show so many of what is open, innermost first."""
+        return "".join("{" if type(level) is dict else "[" for level in self._levels[: -levels - 1 : -1])

@@ -1,0 +1,106 @@
+"""Improving the part that somebody plays: which text of a persona that is, and how a model is asked to change it."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from moot.context.fitting import cut, fitted
+from moot.context.library import part
+from moot.context.prompts import filled, written
+from moot.context.question import quoted
+from moot.model.chunks import Text
+from moot.model.participants import Participant
+from moot.model.personas import Persona
+from moot.model.requests import ModelRequest, user
+from moot.model.trials import TextField, Trial, Verdict, best, standing
+
+MOST: dict[TextField, int] = {"description": 4000, "system_prompt": 20_000}
+LONGER = 1500  # characters by which a description may grow in a round: changes are small
+MOST_TOKENS = 8000
+CHANGE = 300  # characters of a change that did not help
+
+
+class Rewritten(Struct, frozen=True):
+    change: str
+    description: str
+
+
+class Role(Struct, frozen=True, kw_only=True):
+    """What somebody plays, and the text that tells it: a persona's own prompt, else its description.
+
+    Without a persona there is no text yet, and a description is what comes of it.
+    """
+
+    who: Participant
+    persona: Persona | None = None
+
+    @property
+    def field(self) -> TextField:
+        has_prompt = self.persona is not None and self.persona.system_prompt.strip()
+        return "system_prompt" if has_prompt else "description"
+
+    @property
+    def text(self) -> str:
+        return str(getattr(self.persona, self.field)) if self.persona is not None else ""
+
+    def told(self, text: str) -> str:
+        """Write the part as a model is told it, with another text."""
+        if self.persona is not None:
+            return part(replace(self.persona, **{self.field: text}))
+        return filled(
+            "part",
+            {"name": self.who.name, "description": text.strip(), "traits": "", "specialisations": ""},
+        )
+
+
+def rewriting(role: Role, trial: Trial, question: str, answer: str, room: int) -> ModelRequest:
+    """Ask for a small change, from the best there is, and knowing what did not help."""
+    found = best(trial.rounds)
+    text = found.description if found else role.text
+    asked, given = fitted([question.strip(), found.answer if found else answer], room // 2)
+    parts: list[Text | str] = [
+        quoted("The description as it is", text or "(It is empty.)"),
+        quoted("A question", asked),
+        quoted("The answer to it", given),
+        _judged(trial.assertions, standing(trial)),
+    ]
+    if failed := _in_vain(trial):
+        parts.append(f"These changes were tried since, and did not help:\n{failed}")
+    return ModelRequest(
+        model="",
+        system=written("improve_description").format(most=MOST[role.field]),
+        messages=(user(*parts),),
+        max_tokens=MOST_TOKENS,
+    )
+
+
+def small_change(role: Role, text: str) -> Callable[[Rewritten], str | None]:
+    """Check that a text really is another one, and not much longer."""
+    most = min(MOST[role.field], len(text) + LONGER)
+
+    def check(told: Rewritten) -> str | None:
+        if not told.description.strip():
+            return "`description` is empty."
+        if told.description.strip() == text.strip():
+            return "`description` is as it was: change something."
+        if len(told.description) > max(most, len(text)):
+            return f"`description` is too long: change less, and stay under {most} characters."
+        return "`description` has a NUL character in it." if "\0" in told.description else None
+
+    return check
+
+
+def _judged(assertions: Sequence[str], verdicts: Sequence[Verdict]) -> str:
+    lines = [
+        f"- {'passes' if verdict.passed else 'FAILS'}: {assertion}\n  ({verdict.reason})"
+        for assertion, verdict in zip(assertions, verdicts, strict=True)
+    ]
+    return "The assertions about that answer:\n" + "\n".join(lines)
+
+
+def _in_vain(trial: Trial) -> str:
+    """List the changes since the best round."""
+    found = best(trial.rounds)
+    since = trial.rounds[trial.rounds.index(found) + 1 :] if found else trial.rounds
+    return "\n".join(f"- {cut(' '.join(one.change.split()), CHANGE)}" for one in since)

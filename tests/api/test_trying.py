@@ -1,0 +1,111 @@
+"""Judging an answer, improving who gave it, and accepting that: over HTTP, with leaving and kills on the way."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from moot.model.trials import MOST_ROUNDS
+from tests.databases import KINDS, database_url
+from tests.serving import SECONDS, MootServer, serving
+
+ASSERTIONS = "It gives a reason.\nIt names a source."
+
+
+@pytest.fixture(params=KINDS)
+async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MootServer]:
+    async with (
+        database_url(request.param, tmp_path) as url,
+        serving(tmp_path, url, MOOT_LEASE="1") as server,
+    ):
+        yield server
+        assert '"error"' not in server.logged(), server.logged()
+
+
+async def judged(server: MootServer, model: str, **more: Any) -> Any:
+    """Let a model answer, and be judged by the clerk."""
+    body = {"message": "Why is a table round?", "participants": [model], "clerk": "scripted/clerk", **more}
+    opened = (await server.post("/api/discussions", body)).body
+    await server.heard(opened["run"]["id"])
+    read = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body
+    answer = read["messages"][-1]["id"]
+    reply = await server.post(f"/api/messages/{answer}/assertions", {"assertions": ASSERTIONS})
+    assert reply.status == 201, reply.text
+    return reply.body["trial"]
+
+
+async def improving(server: MootServer, trial: str) -> AsyncGenerator[Any, None]:
+    """Yield what is told of improving; where somebody is still at it, ask again."""
+    async with asyncio.timeout(SECONDS):
+        while True:
+            async with server.http.post(f"{server.url}/api/trials/{trial}/improve") as response:
+                if response.status == 200:
+                    async for line in response.content:
+                        if line.startswith(b"data: "):
+                            yield msgspec.json.decode(line[6:])
+                    return
+                assert response.status == 409, await response.text()
+            await asyncio.sleep(0.1)
+
+
+async def until_a_round_ended(server: MootServer, trial: str) -> None:
+    async with aclosing(improving(server, trial)) as events:
+        async for event in events:
+            if event["type"] == "round_ended":
+                return
+
+
+async def test_from_an_assertion_that_fails_to_an_answer_that_passes(server: MootServer) -> None:
+    trial = await judged(server, "scripted/scholar")
+    assert [one["passed"] for one in trial["verdicts"]] == [True, False]
+    events = [event async for event in improving(server, trial["id"])]
+    assert events[-1]["outcome"] == "all_pass"
+    accepted = (await server.post(f"/api/trials/{trial['id']}/accept")).body
+    assert accepted["acceptance"]["after"] == events[-2]["round"]["description"]
+    discussion = (await server.get("/api/discussions")).body["discussions"][0]["id"]
+    said = (await server.post(f"/api/discussions/{discussion}/messages", {"message": "And of wood?"})).body
+    heard = await server.heard(said["run"]["id"])
+    (answer,) = [event["message"]["text"] for event in heard if event["type"] == "turn_ended"]
+    assert answer == "Because nobody sits at its head, says Vitruvius."
+    undone = await server.post(f"/api/trials/{trial['id']}/undo")
+    assert (undone.status, undone.body["acceptance"]) == (200, None)
+    usage = (await server.get("/api/usage?by=purpose")).body["rows"]
+    assert {row["key"]: row["calls"] for row in usage if row["key"] != "title"} == {
+        "answer": 2,
+        "assertion": 2,
+        "improvement": 2,
+    }
+
+
+async def test_whoever_leaves_or_a_server_that_dies_loses_no_finished_round(server: MootServer) -> None:
+    trial = await judged(server, "scripted/steady")  # which never names a source
+    path = f"/api/trials/{trial['id']}"
+    await until_a_round_ended(server, trial["id"])
+    after_leaving = (await server.get(path)).body["rounds"]
+    assert after_leaving
+    await until_a_round_ended(server, trial["id"])
+    server.kill()
+    await server.start()
+    after_the_kill = (await server.get(path)).body["rounds"]
+    assert after_the_kill[: len(after_leaving)] == after_leaving
+    assert len(after_the_kill) > len(after_leaving)
+    events = [event async for event in improving(server, trial["id"])]
+    assert events[0]["trial"]["rounds"] == after_the_kill
+    assert events[-1]["outcome"] == "no_more_rounds"
+    assert len(events[-1]["trial"]["rounds"]) == MOST_ROUNDS
+    assert not any(one["better"] for one in events[-1]["trial"]["rounds"])
+    refused = await server.post(f"{path}/accept")
+    assert (refused.status, "better" in refused.body["detail"]) == (409, True)
+
+
+async def test_a_second_call_is_refused_and_the_first_goes_on(server: MootServer) -> None:
+    trial = await judged(server, "scripted/steady")
+    async with aclosing(improving(server, trial["id"])) as events:
+        assert (await anext(events))["type"] == "improving"
+        refused = await server.post(f"/api/trials/{trial['id']}/improve")
+        assert (refused.status, "being improved already" in refused.body["detail"]) == (409, True)
+        assert (await anext(events))["type"] == "rewritten"

@@ -1,0 +1,71 @@
+"""Requests to the stateless endpoint, as clients write them."""
+
+from typing import Any
+
+import msgspec
+
+from moot.context.stateless import Lesson, lesson_of
+from moot.model.stateless import ChatRequest
+
+MIRA = {"id": "mira", "name": "Mira", "role": "teacher", "priority": 5, "avatar": "owl", "color": "#4a7c59"}
+TOM = {"id": "tom", "name": "Tom", "role": "student"}
+LI = {"id": "li", "name": "Li", "role": "student"}
+
+# The seats that the scripts of the sample lesson are written for.
+CLASS = [
+    {"id": "alpha", "name": "Alpha", "role": "teacher", "model": "scripted/teacher"},
+    {"id": "beta", "name": "Beta", "role": "assistant", "model": "scripted/assistant"},
+    {"id": "gamma", "name": "Gamma", "role": "student", "model": "scripted/student"},
+    {"id": "delta", "name": "Delta", "role": "student", "model": "scripted/classmate"},
+]
+QUESTION = "Why are the sums of odd numbers squares?"
+
+
+def body(
+    *agents: dict[str, Any], words: str = "Go on.", model: str = "scripted/m", **more: Any
+) -> dict[str, Any]:
+    """A request in which all agents that are described are present; `config` adds to who they are."""
+    present = agents or (MIRA,)
+    config = {"agentIds": [one["id"] for one in present], "agents": list(present)}
+    return {
+        "messages": [{"role": "user", "content": words}],
+        "storeState": {},
+        "model": model,
+        **more,
+        "config": {**config, **more.get("config", {})},
+    }
+
+
+def response(agent: str, preview: str = "Yes.", **more: Any) -> dict[str, Any]:
+    return {"agentId": agent, "agentName": agent.title(), "contentPreview": preview, **more}
+
+
+def state(*responses: dict[str, Any], ledger: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
+    return {
+        "turnCount": len(responses),
+        "agentResponses": list(responses),
+        "whiteboardLedger": list(ledger),
+    }
+
+
+def drawn(name: str, agent: str = "mira", **params: Any) -> dict[str, Any]:
+    return {"actionName": name, "agentId": agent, "agentName": agent.title(), "params": params}
+
+
+def lesson(*agents: dict[str, Any], **more: Any) -> Lesson:
+    return lesson_of(msgspec.convert(body(*agents, **more), ChatRequest))
+
+
+def heard(text: str) -> list[Any]:
+    """All events of a stream, each of which says twice what it is."""
+    told = []
+    for block in text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if lines:
+            told.append(msgspec.json.decode(lines["data"]))
+            assert lines["event"] == told[-1]["type"]
+    return told
+
+
+def types(events: list[Any]) -> list[str]:
+    return [event["type"] for event in events]

@@ -1,0 +1,50 @@
+"""The sample trial goes with the prompts and forms: whoever changes one changes the other."""
+
+import msgspec
+import pytest
+
+from moot.context.assertions import Judgement, judging, one_each
+from moot.context.improving import Rewritten
+from moot.context.perspectives import Choice, Questions
+from moot.context.prompts import written
+from moot.context.recaps import Points
+from moot.model.perspectives import PROPOSALS
+from moot.providers import sample_trial
+from moot.providers.scripts import BUILT_IN, question
+
+PROMPTS = {
+    "improve_description": (sample_trial.REWRITE, Rewritten),
+    "recap": (sample_trial.RECAP, Points),
+    "ask_about_situation": (sample_trial.ASK, Questions),
+    "judge_by_assertions": (sample_trial.JUDGE, Judgement),
+    "propose_perspectives": (sample_trial.PROPOSE, list[dict[str, str]]),
+}
+CLERK, SCHOLAR = BUILT_IN["clerk"], BUILT_IN["scholar"]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_each_prompt_is_known_by_its_words_and_answered_in_its_form(prompt: str) -> None:
+    words, form = PROMPTS[prompt]
+    assert words in written(prompt)
+    assert not any(words in written(other) for other in PROMPTS if other != prompt)
+    msgspec.json.decode(CLERK.reply(written(prompt)), type=form)
+
+
+def test_the_verdict_depends_on_the_answer() -> None:
+    for answer, passed in ((sample_trial.PLAIN, [True, False]), (sample_trial.SOURCED, [True, True])):
+        request = judging("Why?", answer, ["A reason.", "A source."], 10_000)
+        told = msgspec.json.decode(CLERK.reply(f"{request.system}\n{question(request)}"), type=Judgement)
+        assert one_each(2)(told) is None
+        assert [one.passed for one in told.verdicts] == passed
+
+
+def test_the_scholar_does_as_it_is_described() -> None:
+    assert SCHOLAR.reply("Why?") == sample_trial.PLAIN
+    assert SCHOLAR.reply(f"You take the part of Alpha.\n\n{sample_trial.DESCRIPTION}") == sample_trial.SOURCED
+
+
+def test_all_eight_voices_can_be_used() -> None:
+    choice = Choice([])
+    for voice in sample_trial.VOICES:
+        choice.take(dict(voice))
+    assert (len(choice.chosen), choice.dropped) == (PROPOSALS, [])
