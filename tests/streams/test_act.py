@@ -1,8 +1,8 @@
 """Dialogues with an act: what a model writes, and what is said, done and left out."""
 
+import itertools
 import json
 from collections.abc import Sequence
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -78,7 +78,7 @@ def test_speech_and_actions_come_in_their_order_and_what_cannot_be_done_says_why
 @given(st.lists(st.integers(0, len(ARRAY)), max_size=30))
 def test_any_cut_gives_the_same_performance(places: list[int]) -> None:
     cuts = [0, *sorted(places), len(ARRAY)]
-    act, pieces = performed(*(ARRAY[start:end] for start, end in pairwise(cuts)))
+    act, pieces = performed(*(ARRAY[start:end] for start, end in itertools.pairwise(cuts)))
     assert told(pieces) == WHOLE
     assert act.script == performed(ARRAY)[0].script
 

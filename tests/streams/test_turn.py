@@ -1,6 +1,6 @@
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -225,7 +225,7 @@ THOUGHT = f"<think>a < b, so [1] <b>is</b> `it`</think>\n{TAGGED}"
 
 def cut(text: str, places: list[int]) -> list[list[Chunk]]:
     cuts = [0, *sorted(places), len(text)]
-    return [[Text(text[start:end])] for start, end in pairwise(cuts)]
+    return [[Text(text[start:end])] for start, end in itertools.pairwise(cuts)]
 
 
 async def test_an_act_is_told_as_speech_and_actions_of_its_seat() -> None:
