@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
 from moot.board.replay import EMPTY
@@ -246,7 +247,8 @@ async def test_keys_are_tried_in_turn_and_named_but_never_shown(lab: LabServer) 
 async def test_a_limited_key_rests_and_the_next_one_answers(lab: LabServer) -> None:
     lab.add(limited=Script(fault="retry_seconds", fault_times=1))
     first, second = Key("A", "sk-a-0123456789"), Key("B", "sk-b-0123456789")
-    model = keyed(lab, "limited", first, second)
+    still = KeyRing((first, second), clock=lambda: 0.0)  # its rest is a second, and must not end here
+    model = replace(keyed(lab, "limited", first, second), keys=still)
     assert told(await spoken([model]))[1] == "next_key"
     assert model.keys.next(set()) is second
     assert told(await spoken([model])) == ["1: lab/limited", "completed by lab/limited"]
