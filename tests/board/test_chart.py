@@ -69,3 +69,10 @@ def test_a_single_series_without_a_name_needs_no_legend() -> None:
 def test_a_legend_never_takes_more_than_a_third() -> None:
     _, taken = legend(["A rather long name"] * 40, PALETTE * 4, BOX, 12)
     assert 0 < taken <= BOX.height / 3 + 12
+
+
+@pytest.mark.parametrize("kind", ["pie", "ring"])
+def test_labels_without_a_number_are_left_out_of_a_pie(kind: str) -> None:
+    shown = texts(drawn(kind, ChartData(labels=("a", "b", "c"), series=((1.0,),))))
+    assert "a" in shown
+    assert not {"b", "c"} & set(shown)

@@ -1,8 +1,10 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moot.board.code import Line, Listing, edited, listed, objection, split
-from moot.model.drawings import MOST_LINES, EditCode
+from moot.board.code import Line, Listing, edited, listed, objection
+from moot.model.actions import read_action
+from moot.model.drawings import MOST_LINES, DrawCode, EditCode, lines_of
 from tests.board.ledgers import EDITS
 
 
@@ -11,7 +13,7 @@ def test_lines_are_named_from_the_top() -> None:
 
 
 def test_line_ends_of_any_system_are_understood() -> None:
-    assert split("a\r\nb\rc\n") == ["a", "b", "c"]
+    assert lines_of("a\r\nb\rc\n") == ["a", "b", "c"]
 
 
 def test_a_single_line_may_be_named_where_several_could_be() -> None:
@@ -41,3 +43,10 @@ def test_whatever_is_edited_names_stay_unique_and_lines_few(edits: list[EditCode
         new = {line.id for line in listing.lines} - before
         assert all(int(id.removeprefix("L")) > named for id in new)
         assert len({line.id for line in listing.lines}) == len(listing.lines) <= MOST_LINES
+
+
+@pytest.mark.parametrize("code", ["x\r\n" * 150, "x\n" * MOST_LINES])
+def test_lines_are_counted_as_they_are_shown(code: str) -> None:
+    drawing = read_action("wb_draw_code", {"code": code, "x": 0, "y": 0}, None)
+    assert isinstance(drawing, DrawCode)
+    assert len(listed(drawing.code).lines) <= MOST_LINES

@@ -10,8 +10,6 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from moot.context.directing import (
-    END,
-    USER,
     Floor,
     Heard,
     Spoke,
@@ -22,7 +20,7 @@ from moot.context.directing import (
     floor_of,
 )
 from moot.model.chunks import Text
-from moot.model.directed import Directed, LessonRole
+from moot.model.directed import END, USER, Directed, LessonRole
 from moot.model.discussions import Message
 from moot.model.participants import Participant
 from moot.model.plans import Plan

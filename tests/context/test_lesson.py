@@ -115,7 +115,7 @@ def test_whoever_is_alone_is_told_of_nobody_and_without_a_topic_of_none() -> Non
 def test_a_brief_tells_what_is_on_the_board_and_what_the_others_said() -> None:
     assert now_in_lesson(LOG, "run_1", "tom", 10_000) == snapshot("""\
 The whiteboard (1000 x 563) is open, with 1 element:
-- sum: text "1 + 3", at (50, 40), 400 x 100, by mira
+- sum: text "1 + 3", at (50, 40), 400 x 100, by Mira
 
 Since the user spoke, these have spoken already. Do not repeat what they said: add to it, question it, or take it further.
 - Mira: Look at this.
@@ -128,7 +128,7 @@ It is your turn. Answer with the array.\
 def test_the_first_brief_tells_of_nobody() -> None:
     told = now_in_lesson(LOG[:1], "run_1", "mira", 10_000)
     assert "already" not in told
-    assert told == now(EMPTY, [])
+    assert told == now(EMPTY, [], {})
 
 
 def test_a_brief_tells_only_of_this_run_and_in_short() -> None:

@@ -36,7 +36,10 @@ async def test_a_mode_ends_and_gives_every_turn_a_name_of_its_own(
 
 
 def test_every_mode_says_who_one_is_in_it() -> None:
-    assert IDENTITIES.keys() == MODES.keys() - {"advisors"}  # whose identity depends on how far they are
+    assert IDENTITIES.keys() == MODES.keys() - {
+        "advisors",
+        "directed",
+    }  # whose identity depends on how far they are
 
 
 def test_people_choose_among_the_modes_that_have_names() -> None:

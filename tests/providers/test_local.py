@@ -173,8 +173,7 @@ async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> No
 
 
 async def test_it_takes_part_in_a_lesson_with_arrays_by_grammar(local: LocalProvider) -> None:
-    form = Raw(json.dumps(line_for("teacher")).encode())
-    request = ask("Why is the sky blue? Answer in one sentence.", array_of=form, max_tokens=80)
+    request = ask("Why is the sky blue? Answer in one sentence.", array_of=line_for("teacher"), max_tokens=80)
     act = Act("teacher", EMPTY)
     stream = local.stream(request)
     written = "".join([c.text async for batch in stream for c in batch if isinstance(c, Text)])

@@ -28,7 +28,8 @@ def chart(drawing: DrawChart, box: Box) -> str:
     inner = box.within(min(MARGIN, box.height / 10))
     size = min(SIZE, max(inner.height / 14, 6))
     sliced = drawing.chart_type in {"pie", "ring"}
-    entries = drawing.data.labels if sliced else _legends(drawing)
+    slices = drawing.data.labels[: len(drawing.data.series[0])]
+    entries = slices if sliced else _legends(drawing)
     colours = _colours(drawing, max(len(drawing.data.series), len(drawing.data.series[0])))
     key, taken = legend(entries, colours, inner, size)
     plot = Box(inner.x, inner.y, inner.width, inner.height - taken)

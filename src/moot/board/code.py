@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from moot.model.drawings import MOST_LINES, EditCode
+from moot.model.drawings import MOST_LINES, EditCode, lines_of
 
 
 class Line(Struct, frozen=True):
@@ -20,13 +20,8 @@ class Listing(Struct, frozen=True):
 
 
 def listed(code: str) -> Listing:
-    texts = split(code)
+    texts = lines_of(code)
     return Listing(_named(texts, 0), len(texts))
-
-
-def split(code: str) -> list[str]:
-    """Part code into lines; a break at its end begins no further one."""
-    return code.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
 def edited(listing: Listing, edit: EditCode) -> Listing:
@@ -53,7 +48,7 @@ def objection(listing: Listing, edit: EditCode) -> str | None:
     if gone := [target for target in edit.targets if target not in known]:
         there = ", ".join(line.id for line in listing.lines) or "none"
         return f"has no line {', '.join(gone)}; it has {there}."
-    added = 0 if edit.operation == "delete_lines" else len(split(edit.content))
+    added = 0 if edit.operation == "delete_lines" else len(lines_of(edit.content))
     replaced = 0 if edit.operation.startswith("insert") else len(set(edit.targets))
     if len(listing.lines) + added - replaced > MOST_LINES:
         return f"would have more than {MOST_LINES} lines. Delete some first."
@@ -62,7 +57,7 @@ def objection(listing: Listing, edit: EditCode) -> str | None:
 
 def _with(listing: Listing, *, at: int, edit: EditCode, names: Sequence[str] = ()) -> Listing:
     """Put lines in; those that replace others have their `names`, as long as these last."""
-    texts = split(edit.content)[: MOST_LINES - len(listing.lines)]
+    texts = lines_of(edit.content)[: MOST_LINES - len(listing.lines)]
     same = tuple(Line(id, text) for id, text in zip(names, texts, strict=False))
     new = _named(texts[len(same) :], listing.named)
     lines = (*listing.lines[:at], *same, *new, *listing.lines[at:])

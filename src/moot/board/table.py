@@ -1,4 +1,4 @@
-"""Tables: columns as wide as their content asks for, rows as high as they need, within the box."""
+"""Tables: columns as wide as their content asks for, and rows of one height, within the box."""
 
 from collections.abc import Sequence
 

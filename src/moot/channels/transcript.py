@@ -5,6 +5,7 @@ from typing import TextIO
 
 from moot.channels.terminal import aside, bracketed, safe
 from moot.model.actions import name_of
+from moot.model.directed import END, USER
 from moot.model.events import (
     ActionDropped,
     ActionTaken,
@@ -63,11 +64,10 @@ class Transcript:
         self._mid_line = (self._mid_line or bool(shown)) and not text.endswith("\n")
 
     def _decision(self, decided: Decided) -> str:
-        match decided.next:
-            case "USER":
-                return f"You have the word. {decided.reason}"
-            case "END":
-                return f"It is over. {decided.reason}"
+        if decided.next == USER:
+            return f"You have the word. {decided.reason}"
+        if decided.next == END:
+            return f"It is over. {decided.reason}"
         return f"{self._names.get(decided.next, decided.next)} has the word. {decided.reason}"
 
     def _line(self, words: str) -> None:

@@ -14,15 +14,12 @@ from moot.board.digest import digest
 from moot.board.replay import EMPTY, Board
 from moot.context.inquiry import Inquiry, anything, basis, requested
 from moot.context.lesson import actions_in, board_of
-from moot.model.directed import LessonRole
+from moot.model.directed import END, PREVIEW, STAGE, USER, LessonRole
 from moot.model.discussions import Message
 from moot.model.events import ANSWERED, Decided
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 
-USER, END = "USER", "END"
-STAGE = "turn"
-PREVIEW = 100  # characters of what somebody said
 LAST, SHORT = 10, 200  # messages that are read, and characters of each
 SILENCE = 2  # turns in a row without content that end it
 ROLES: tuple[LessonRole | None, ...] = ("teacher", "assistant", "student", None)
@@ -183,7 +180,7 @@ def _material(floor: Floor, choices: Sequence[str]) -> str:
         "At the table:\n" + "\n".join(map(_introduced, floor.agents)),
         "The last words, oldest first:\n" + "\n".join(map(_quoted, floor.heard[-LAST:])),
         "Turns since the user spoke:\n" + ("\n".join(map(_reported, floor.spoke)) or "none yet"),
-        digest(floor.board),
+        digest(floor.board, {who.id: who.name for who in floor.agents}),
         f"Turn {floor.turn + 1} of {floor.limit}. You may choose: {', '.join(choices)}",
     ]
     return "\n\n".join(part for part in parts if part)

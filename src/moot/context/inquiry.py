@@ -12,6 +12,7 @@ from moot.model.events import Finding
 from moot.model.requests import ModelRequest, user
 
 MOST_TOKENS = 4000
+ASKS = 2  # of what has not the form that is needed
 
 
 class Inquiry(Struct, frozen=True, kw_only=True):
@@ -26,7 +27,7 @@ class Inquiry(Struct, frozen=True, kw_only=True):
     answer: type[Any]
     found: Callable[[Any], Finding]
     check: Callable[[Any], str | None]
-    asks: int = 2
+    asks: int = ASKS
 
 
 Ask = Callable[[Sequence[Message], str, int], Inquiry]  # of what was said in a run, in so many characters

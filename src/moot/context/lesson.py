@@ -6,7 +6,7 @@ from moot.board.digest import digest
 from moot.board.replay import Board, Entry, replayed
 from moot.context.prompts import filled, written
 from moot.model.actions import name_of
-from moot.model.directed import LessonRole
+from moot.model.directed import PREVIEW, LessonRole
 from moot.model.discussions import Message
 from moot.model.manual import described
 from moot.model.participants import Participant
@@ -23,7 +23,6 @@ PARTS: Mapping[LessonRole | None, str] = {
     "student": "lesson_student",
     None: "lesson_anybody",
 }
-PREVIEW = 100  # characters of what a peer said
 
 
 def lesson(plan: Plan, who: Participant) -> str:
@@ -45,13 +44,14 @@ def lesson(plan: Plan, who: Participant) -> str:
 def now_in_lesson(said: Sequence[Message], run: str, participant: str, room: int) -> str:  # noqa: ARG001 - a Brief
     """Tell somebody what is on the board, and what the others have said since the user spoke."""
     others = [m for m in said if m.run == run and m.participant not in {None, participant} and _counts(m)]
-    return now(board_of(said), [(m.name or "", m.content) for m in others if m.content.strip()])
+    names = {m.participant: m.name for m in said if m.participant and m.name}
+    return now(board_of(said), [(m.name or "", m.content) for m in others if m.content.strip()], names)
 
 
-def now(board: Board, peers: Sequence[tuple[str, str]]) -> str:
+def now(board: Board, peers: Sequence[tuple[str, str]], names: Mapping[str, str]) -> str:
     """Say how things stand at the beginning of a turn; `peers` are names, and what they said."""
     previews = "\n".join(f"- {name}: {' '.join(words.split())[:PREVIEW]}" for name, words in peers)
-    return filled("now_in_lesson", {"board": digest(board), "peers": previews})
+    return filled("now_in_lesson", {"board": digest(board, names), "peers": previews})
 
 
 def board_of(said: Sequence[Message]) -> Board:

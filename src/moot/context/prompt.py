@@ -23,7 +23,6 @@ IDENTITIES = {
     "consensus": "roundtable",
     "continue": "roundtable",
     "debate": "debating",
-    "directed": "in_lesson",
 }
 
 Attached = Mapping[str, tuple[Part, ...]]
@@ -37,11 +36,10 @@ def prompt(
     attached: Attached | None = None,
 ) -> ModelRequest:
     """Write the request for one turn; `attached` are files and the like, by the message they came with."""
+    system = system_prompt(plan, who, seen)
     if plan.advised:
-        system = _layered(plan, plan.personas.get(who.id, ""), advisors.identity(plan, who, seen))
         told = advisors.thread(plan, who, seen, instruction, attached or {}, system)
     else:
-        system = system_prompt(plan, who)
         told = [one for message in seen for one in _told(plan, message, who, attached or {})]
         told += [user(instruction)] if instruction else []
     return ModelRequest(
@@ -54,15 +52,18 @@ def prompt(
     )
 
 
-def system_prompt(plan: Plan, who: Participant) -> str:
+def system_prompt(plan: Plan, who: Participant, seen: Sequence[Message] = ()) -> str:
     """Put the layers in their order: stable ones first, so that providers can cache them."""
-    if plan.mode == "advisors":  # and none of them is active: whoever answers is nobody in particular
-        return _layered(plan, "", "")
-    identity = lesson(plan, who) if plan.mode == "directed" else _identity(plan, who)
-    return _layered(plan, plan.personas.get(who.id, ""), identity)
-
-
-def _layered(plan: Plan, persona: str, identity: str) -> str:
+    persona = plan.personas.get(who.id, "")
+    match plan.mode:
+        case "advisors" if plan.advised:
+            identity = advisors.identity(plan, who, seen)
+        case "advisors":  # none of them is active: whoever answers is nobody in particular
+            persona = identity = ""
+        case "directed":
+            identity = lesson(plan, who)
+        case _:
+            identity = _identity(plan, who)
     layers = (persona, identity, plan.project, _language(plan))
     return "\n\n".join(layer.strip() for layer in layers if layer.strip())
 

@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.board.replay import Board, Entry, replayed
-from moot.context.directing import END, PREVIEW, USER, Floor, Heard, Spoke
+from moot.context.directing import Floor, Heard, Spoke
 from moot.context.lesson import now
 from moot.context.prompt import prompt
 from moot.context.views import in_lesson
 from moot.model.actions import Action, params_of, read_action
-from moot.model.directed import MOST_TURNS, Directed
+from moot.model.directed import END, MOST_TURNS, PREVIEW, USER, Directed
 from moot.model.discussions import Message
 from moot.model.errors import ActionRefused, UsageError
 from moot.model.participants import Participant
@@ -63,7 +63,8 @@ class Lesson(Struct, frozen=True, kw_only=True):
             for one in self.responses
             if one.agent_id != who.id and one.content_preview
         ]
-        return prompt(self.plan, who, in_lesson(self.said, who.id, ""), now(self.board, peers))
+        names = {one.id: one.name for one in self.plan.participants}
+        return prompt(self.plan, who, in_lesson(self.said, who.id, ""), now(self.board, peers, names))
 
 
 def lesson_of(request: ChatRequest) -> Lesson:

@@ -53,9 +53,7 @@ def drawn(events: Iterable[Event]) -> list[Entry]:
         match event:
             case ActionTaken(action=action):
                 done.append((event.seat, Entry(by=event.participant, action=action)))
-            case TurnStarted() | TextRetracted():
-                done = [one for one in done if one[0] != event.seat]
-            case TurnEnded(status="failed"):
+            case TurnStarted() | TextRetracted() | TurnEnded(status="failed"):
                 done = [one for one in done if one[0] != event.seat]
             case _:
                 pass

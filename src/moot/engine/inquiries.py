@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from moot.context.inquiry import Ask
 from moot.engine.room import room
 from moot.engine.speaker import Speaker
-from moot.engine.structured import Shaped, structured
+from moot.engine.structured import Shaped, inquired
 from moot.engine.turns import ChainOf, Transcript
 from moot.model.errors import UsageError
 from moot.model.events import Notice
@@ -43,15 +43,7 @@ class Inquiries:
         inquiry = ask(self._transcript.said, self._run, await asyncio.to_thread(room, chain))
         if any(found.basis == inquiry.basis for found in self._transcript.found):
             return inquiry.basis
-        answer = await structured(
-            self._speaker,
-            chain,
-            inquiry.request,
-            inquiry.answer,
-            inquiry.check,
-            self._stop,
-            inquiry.asks,
-        )
+        answer = await inquired(self._speaker, chain, inquiry, self._stop)
         charge = _charge(purpose, who, answer)
         if answer.value is None:
             return await self._missing(purpose, who, answer.fault.message if answer.fault else "", charge)

@@ -337,7 +337,7 @@ def _giving_up(result: StreamResult, tries: int) -> StreamResult:
 def _with_advice(result: StreamResult) -> StreamResult:
     """Say what to do about what failed, where the words do not say so yet."""
     trouble = result.fault
-    if trouble is None or result.text or trouble.kind not in ADVICE or "Try again" in trouble.message:
+    if trouble is None or _shown(result) or trouble.kind not in ADVICE or "Try again" in trouble.message:
         return result
     return _saying(result, trouble, f"{trouble.message} {ADVICE[trouble.kind]}")
 

@@ -10,17 +10,17 @@ from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 
 import msgspec
-from msgspec import Raw
 
-from moot.context.directing import END, USER, ask, by_rules, fallback
+from moot.context.directing import ask, by_rules, fallback
 from moot.context.stateless import Lesson
 from moot.engine import metrics
 from moot.engine.errands import Errands
 from moot.engine.patience import patiently
 from moot.engine.relay import Relay
 from moot.engine.speaker import Speaker
-from moot.engine.structured import structured
+from moot.engine.structured import inquired
 from moot.engine.telling import Telling
+from moot.model.directed import END, STAGE, USER
 from moot.model.errors import MootError
 from moot.model.events import Decided, Event, Seat, TurnEnded
 from moot.model.manual import line_for
@@ -137,15 +137,8 @@ class Turn:
         if (decided := by_rules(floor)) is not None:
             return decided
         inquiry = ask(floor)
-        answer = await structured(
-            self._speaker,
-            self._chains[self._lesson.director],
-            inquiry.request,
-            inquiry.answer,
-            inquiry.check,
-            self._stop,
-            inquiry.asks,
-        )
+        chain = self._chains[self._lesson.director]
+        answer = await inquired(self._speaker, chain, inquiry, self._stop)
         self.charges.append(
             Charge(purpose="director", model=answer.model, usage=answer.usage, cost=answer.cost)
         )
@@ -181,11 +174,10 @@ class Turn:
             if told := telling.told(events):
                 await self._relay.tell(told)
 
-        array_of = Raw(msgspec.json.encode(line_for(who.role)))
-        request = msgspec.structs.replace(self._lesson.request(who), array_of=array_of)
+        request = msgspec.structs.replace(self._lesson.request(who), array_of=line_for(who.role))
         act_of = partial(Act, who.role, self._lesson.board)
         return await self._speaker.speak(
-            Seat(who.id, "turn"), self._chains[who.model], request, self._stop, emit, act_of=act_of
+            Seat(who.id, STAGE), self._chains[who.model], request, self._stop, emit, act_of=act_of
         )
 
     async def _tell(self, *events: ChatEvent) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from moot.context.inquiry import anything
+from moot.context.inquiry import ASKS, Inquiry, anything
 from moot.context.prompts import written
 from moot.engine.speaker import Speaker
 from moot.model.chunks import Usage
@@ -55,7 +55,7 @@ async def structured(
     type_: type[T],
     check: Callable[[T], str | None] = anything,
     stop: Stop | None = None,
-    asks: int = 2,
+    asks: int = ASKS,
 ) -> Shaped[T]:
     """Ask for a value of a type, and once more with the reason if what came is none; `check` says what else is wrong."""
     ask = replace(request, system=_told(request.system, type_), json_schema=Raw(_encoded(strict(type_))))
@@ -74,6 +74,13 @@ async def structured(
     asked = "was asked twice and " if asks > 1 else ""
     words = f"{shaped.model} {asked}did not answer in the form that is needed ({value}). Try again, or choose another model."
     return replace(shaped, fault=fault("bad_response", words))
+
+
+async def inquired(speaker: Speaker, chain: Sequence[Resolved], inquiry: Inquiry, stop: Stop) -> Shaped[Any]:
+    """Ask what an inquiry wants to know, as often as it may be asked."""
+    return await structured(
+        speaker, chain, inquiry.request, inquiry.answer, inquiry.check, stop, inquiry.asks
+    )
 
 
 def _paid(shaped: Shaped[T], ended: TurnEnded) -> Shaped[T]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from moot.context.directing import PREVIEW
 from moot.model import stateless as wire
 from moot.model.actions import WHITEBOARD, name_of, params_of
+from moot.model.directed import PREVIEW
 from moot.model.events import ActionDropped, ActionTaken, Event, TextDelta
 from moot.model.ids import new_id
 from moot.model.participants import Participant

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.context.lesson import board_of
@@ -245,7 +244,7 @@ class Turns:
         )
         act_of: ActOf | None = None
         if manner.acting:
-            request = replace(request, array_of=Raw(msgspec.json.encode(line_for(who.role))))
+            request = replace(request, array_of=line_for(who.role))
             act_of = partial(Act, who.role, board_of(self._transcript.said))
         stop = self.stops[who.id]
         async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written

@@ -7,6 +7,9 @@ from msgspec import Struct
 LessonRole = Literal["teacher", "assistant", "student"]
 
 TURNS, MOST_TURNS = 10, 20
+STAGE = "turn"
+USER, END = "USER", "END"  # who has the word when no agent has
+PREVIEW = 100  # characters of what somebody said, for those who need not read it all
 
 
 class Directed(Struct, frozen=True, kw_only=True, omit_defaults=True):

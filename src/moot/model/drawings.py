@@ -155,8 +155,13 @@ class DrawCode(Draw, frozen=True, kw_only=True, tag="wb_draw_code"):
     file_name: Label = ""
 
     def __post_init__(self) -> None:
-        if self.code.count("\n") + self.code.count("\r") >= MOST_LINES:
+        if len(lines_of(self.code)) > MOST_LINES:
             raise ValueError(f"code has more than {MOST_LINES} lines; show the part that matters")
+
+
+def lines_of(code: str) -> list[str]:
+    """Part code into lines; a break at its end begins no further one."""
+    return code.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
 class EditCode(Move, frozen=True, kw_only=True, tag="wb_edit_code"):
@@ -165,7 +170,7 @@ class EditCode(Move, frozen=True, kw_only=True, tag="wb_edit_code"):
     element_id: ElementId
     operation: Literal["insert_after", "insert_before", "delete_lines", "replace_lines"]
     line_id: LineId | None = None
-    line_ids: Annotated[tuple[LineId, ...], Meta(max_length=200)] = ()
+    line_ids: Annotated[tuple[LineId, ...], Meta(max_length=MOST_LINES)] = ()
     content: Annotated[str, Meta(max_length=4000, pattern=WRITABLE)] = ""
 
     def __post_init__(self) -> None:

@@ -1,9 +1,10 @@
 """What agents are told of the actions that they have, made from the actions themselves."""
 
+from functools import cache
 from typing import cast
 
 import msgspec
-from msgspec import NODEFAULT, inspect
+from msgspec import NODEFAULT, Raw, inspect
 
 from moot.model.actions import KINDS, Action, allowed, fields_of
 from moot.model.directed import LessonRole
@@ -32,10 +33,12 @@ def schema_for(role: LessonRole | None) -> Schema:
     return {"anyOf": written, "$defs": shared}
 
 
-def line_for(role: LessonRole | None) -> Schema:
-    """Return the JSON schema of one item of what an agent of this role answers: speech, or an action."""
+@cache
+def line_for(role: LessonRole | None) -> Raw:
+    """Write the JSON schema of one item of what an agent of this role answers: speech, or an action."""
     action = schema_for(role)
-    return {**action, "anyOf": [SPEECH, *cast("list[Schema]", action["anyOf"])]}
+    line = {**action, "anyOf": [SPEECH, *cast("list[Schema]", action["anyOf"])]}
+    return Raw(msgspec.json.encode(line))
 
 
 def _written(name: str, schema: Schema) -> Schema:

@@ -5,10 +5,11 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from moot.context.directing import END, STAGE, USER, Floor, ask, by_rules, fallback, floor_of
+from moot.context.directing import Floor, ask, by_rules, fallback, floor_of
 from moot.context.inquiry import Inquiry
 from moot.context.lesson import now_in_lesson
 from moot.context.views import in_lesson
+from moot.model.directed import END, STAGE, USER
 from moot.model.events import Decided
 from moot.modes.table import Table
 

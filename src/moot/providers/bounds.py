@@ -69,7 +69,10 @@ def _array(item: msgspec.Raw) -> msgspec.Raw:
 
 
 def least(form: Any) -> Any:
-    """Leave out of a form what need not be there: a small model gets lost in it, and a grammar of it grows large."""
+    """Leave out of a form what need not be there: a small model gets lost in it, and a grammar of it grows large.
+
+    Numbers become whole: that is enough for places on a board, and a chart of a model this small.
+    """
     match form:
         case {"type": "object", "properties": dict(properties), "required": list(required)}:
             kept = {name: least(properties[name]) for name in required}
