@@ -212,3 +212,43 @@ def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
     assert stands.last_words == "Why?"
     assert stands.board.open
     assert floor_of(plan, log, "run_1", 0).spoke == ()
+
+
+@pytest.mark.parametrize("words", ["\u4e3a\u4ec0\u4e48\uff1f", "\u0644\u0645\u0627\u0630\u0627\u061f"])
+def test_questions_are_asked_in_other_scripts_too(words: str) -> None:
+    decided = by_rules(floor(words=words))
+    assert decided is not None
+    assert decided.reason == "The user's question waits for an answer."
+
+
+def test_a_name_is_found_where_words_have_no_spaces_between_them() -> None:
+    anna = Participant("anna", "\u5b89\u5a1c", "a/one")
+    decided = by_rules(floor(words="\u8bf7\u5b89\u5a1c\u56de\u7b54", agents=(MIRA, anna)))
+    assert decided is not None
+    assert decided.next == "anna"
+
+
+def test_a_decision_is_made_anew_where_a_turn_before_it_was_tried_again() -> None:
+    silent, spoken = by_rules(floor("mira-", "tom-")), fallback(floor("mira", "tom"))
+    assert silent is not None
+    assert silent.basis != spoken.basis
+
+
+def test_who_began_once_does_not_begin_every_time() -> None:
+    plan = Plan(mode="directed", participants=EVERYBODY, directed=Directed(trigger="li"))
+    log = [said(None, "Go."), said("li", "I begin."), said(None, "Tom, go on.", run="run_2")]
+    assert floor_of(plan, log[:1], "run_1", 0).trigger == "li"
+    assert floor_of(plan, log, "run_2", 0).trigger is None
+
+
+def test_what_was_said_to_one_alone_is_not_known_to_a_director_of_others() -> None:
+    plan = Plan(mode="directed", participants=EVERYBODY)
+    opened = '[{"type":"action","name":"wb_open"}]'
+    log = [
+        said(None, "Mira only.", audience=("mira",)),
+        said("mira", "A secret.", audience=("mira",), script=opened),
+        said(None, "Now all.", run="run_2"),
+    ]
+    stands = floor_of(plan, log, "run_2", 0)
+    assert [one.text for one in stands.heard] == ["Now all."]
+    assert not stands.board.open

@@ -2,6 +2,7 @@
 
 import pytest
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 
 from moot.board.replay import EMPTY
 from moot.context.lesson import LENGTHS, PARTS, actions_in, board_of, lesson, now, now_in_lesson, own_turn
@@ -208,3 +209,10 @@ def test_what_was_done_in_a_turn_is_named() -> None:
         (),
         (),
     ]
+
+
+def test_what_was_drawn_for_one_alone_is_on_nobody_else_s_board() -> None:
+    drew = '[{"type":"action","name":"wb_draw_text","params":{"content":"Secret","x":0,"y":0}}]'
+    log = [replace(said(MIRA, "Look.", script=drew), audience=("mira",)), said(LI, "What?")]
+    assert "Secret" in now_in_lesson(log, "run_1", "mira", 10_000)
+    assert "Secret" not in now_in_lesson(log, "run_1", "tom", 10_000)

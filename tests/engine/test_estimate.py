@@ -9,18 +9,18 @@ from moot.store.token_rates import Counted
 
 def test_four_characters_are_a_token() -> None:
     request = ModelRequest(model="x", system="12345678", messages=(user("1234"), assistant("123")))
-    usage = estimate(request, "12345")
+    usage = estimate(request, 5)
     assert (usage.input, usage.output, usage.estimated) == (2 + 1 + 1, 2, True)
 
 
 def test_everything_sent_counts() -> None:
     parts = (File("a", "image/png", b"x"), ToolCall("1", "f", "1234"), ToolResult("1", "f", "12345678"))
-    assert estimate(ModelRequest(model="x", messages=(user(*parts),)), "").input == 1000 + 1 + 2
+    assert estimate(ModelRequest(model="x", messages=(user(*parts),)), 0).input == 1000 + 1 + 2
 
 
 def test_a_model_that_is_known_to_count_otherwise_is_believed() -> None:
     request = ModelRequest(model="x", system="12345678", messages=(user("1234"),))
-    usage = estimate(request, "12345", 2.0)
+    usage = estimate(request, 5, 2.0)
     assert (usage.input, usage.output) == (4 + 2, 3)
 
 
@@ -66,4 +66,17 @@ def test_thoughts_count_neither_as_words_nor_as_tokens() -> None:
     ids=["guessed", "unknown", "nobody's", "thoughts", "empty", "nothing", "too few", "too many"],
 )
 def test_what_teaches_nothing_is_left_out(turn: Message) -> None:
+    assert counted([turn]) == {}
+
+
+def test_a_turn_of_speech_and_actions_teaches_nothing() -> None:
+    turn = Message(
+        id="msg_1",
+        discussion="dis_1",
+        role="assistant",
+        content="Look. " * 20,
+        model="a/one",
+        usage=Usage(1, 60),
+        script="[]",
+    )
     assert counted([turn]) == {}

@@ -200,4 +200,4 @@ async def test_what_is_to_be_spoken_anew_is_forgotten_as_it_is_in_the_database(d
         here.record.forget("beta")
         await Retries(database, WORKER).again(ANNA, run.id, "beta")
         assert tuple(here.record.said) == await discussions.messages(run.discussion)
-        assert len(here.record.said) == 1 + len(turns) - 2
+        assert len(here.record.said) == 1 + len(turns) - 3

@@ -75,7 +75,7 @@ def plans(draw: st.DrawFn) -> Plan:
 def read(requests: Sequence[ModelRequest]) -> Counter[int]:
     """Count how much each call read; those who find nothing out are asked once more, and that is not foreseen."""
     return Counter(
-        estimate(one, "").input for one in requests if one.json_schema is None or len(one.messages) == 1
+        estimate(one, 0).input for one in requests if one.json_schema is None or len(one.messages) == 1
     )
 
 

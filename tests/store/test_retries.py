@@ -136,7 +136,7 @@ class TestWhatBecomesOfIt:
         )
         await Retries(database, WORKER).again(ANNA, run.id, "beta")
         left = await Discussions(database).briefs(run.id)
-        assert [(m.audience, m.stage) for m in left] == [(("alpha",), "debate"), (("beta",), "synthesis")]
+        assert [(m.audience, m.stage) for m in left] == [(("alpha",), "debate")]
 
     async def test_a_model_is_swapped_for_this_participant_and_no_other(self, database: Database) -> None:
         run, _ = await failed_debate(database)

@@ -12,7 +12,7 @@ from moot.board.replay import EMPTY, Board, Entry, replayed
 from moot.model.actions import Action, name_of
 from moot.model.directed import LessonRole
 from moot.model.drawings import DrawText, Open
-from moot.streams.act import Act, Dropped, Took, actions_of, written
+from moot.streams.act import Act, Dropped, Took, actions_of, spoken_in, written
 from moot.streams.capture import Said
 from tests.board.ledgers import ACTIONS, WORDS, kept
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_done_is_left_out_and_the_speech_goes_on(line: dict[str, 
     dropped, *rest = told(pieces)
     assert dropped.startswith(why)
     assert rest == ["says Anyway."]
-    assert actions_of(act.script) == []
+    assert actions_of(act.script) == ()
 
 
 def test_a_very_long_name_is_cut() -> None:
@@ -155,7 +155,7 @@ def test_an_array_that_breaks_off_keeps_what_was_complete_and_the_words_until_th
 @given(st.lists(WORDS | ACTIONS, max_size=8))
 def test_actions_are_read_out_of_a_script_as_they_were_written_into_it(lines: list[str | Action]) -> None:
     actions = [line for line in lines if not isinstance(line, str)]
-    assert actions_of(written(lines)) == actions
+    assert actions_of(written(lines)) == tuple(actions)
 
 
 @given(st.lists(ACTIONS, max_size=8))
@@ -169,3 +169,13 @@ def test_neighbouring_speech_is_written_as_one_item() -> None:
     lines = json.loads(written(["One, ", "two.", Open(), DrawText(content="x", x=1, y=1), "Three."]))
     assert [line["type"] for line in lines] == ["text", "action", "action", "text"]
     assert lines[0]["content"] == "One, two."
+
+
+def test_no_nul_comes_out_however_it_was_written() -> None:
+    act, _ = performed(r'[{"type":"text","content":"no\u0000thing"}]')
+    assert act.text == "nothing"
+
+
+def test_only_the_speech_of_an_array_is_asked_for() -> None:
+    assert spoken_in(f'[{BOX},{{"type":"text","content":"Look."}}]') == "Look."
+    assert spoken_in("Just words.") == "Just words."

@@ -122,7 +122,9 @@ def _uneditable(board: Board, edit: EditCode) -> str | None:
 def _edited(element: Element, edit: EditCode) -> Element:
     if element.id != edit.element_id or not isinstance(element.drawing, DrawCode):
         return element
-    return replace(element, listing=edited(element.listing, edit))
+    listing = edited(element.listing, edit)
+    code = "\n".join(line.text for line in listing.lines)
+    return replace(element, listing=listing, drawing=replace(element.drawing, code=code))
 
 
 def _next_of(kind: str, taken: Iterable[str]) -> str:

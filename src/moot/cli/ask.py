@@ -138,8 +138,12 @@ async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker:
 
 
 def _write_board(path: Path, board: Board) -> None:
+    if not board.elements:
+        sys.stderr.write(f"moot: Nothing was drawn: {path} is left as it is.\n")
+        return
     try:
         path.write_bytes(png(board) if path.suffix == ".png" else svg(board).encode())
+        sys.stderr.write(f"moot: The whiteboard is in {path}.\n")
     except OSError as error:
         raise UsageError(f"The whiteboard cannot be written to {path}: {error.strerror}.") from error
 

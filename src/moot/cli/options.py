@@ -66,17 +66,26 @@ def check(options: Options) -> None:
     if (misplaced := next(_misplaced(options), None)) is not None:
         option, mode = misplaced
         raise UsageError(f"{option} is for --mode {mode}: add that, or leave {option} out.")
+    _check_lesson(options)
+    if options.quorum is not None and options.quorum > named:
+        raise UsageError(f"--quorum {options.quorum} is more than the {named} who take part: ask for fewer.")
+    for name, number in (("--deadline", options.deadline), ("--cap", options.cap)):
+        if number is not None and not 0 < number < inf:
+            raise UsageError(f"{name} must be more than 0.")
+
+
+def _check_lesson(options: Options) -> None:
+    named = len(options.models)
     if strange := next((role for role in options.roles if role not in LESSON_ROLES), None):
         raise UsageError(f"--role {typed(strange)}: there are {', '.join(LESSON_ROLES)}.")
     if len(options.roles) > named:
         raise UsageError(f"--role is given {len(options.roles)} times for {named} models: give it once each.")
     if options.board is not None and options.board.suffix not in {".svg", ".png"}:
         raise UsageError(f"--board {options.board.name}: the name must end in .svg or .png.")
-    if options.quorum is not None and options.quorum > named:
-        raise UsageError(f"--quorum {options.quorum} is more than the {named} who take part: ask for fewer.")
-    for name, number in (("--deadline", options.deadline), ("--cap", options.cap)):
-        if number is not None and not 0 < number < inf:
-            raise UsageError(f"{name} must be more than 0.")
+    if options.board is not None and not options.board.absolute().parent.is_dir():
+        raise UsageError(
+            f"--board {options.board}: there is no folder {options.board.parent}: make it first."
+        )
 
 
 def plan(options: Options, participants: Sequence[Participant]) -> Plan:

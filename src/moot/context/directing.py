@@ -14,6 +14,7 @@ from moot.board.digest import digest
 from moot.board.replay import EMPTY, Board
 from moot.context.inquiry import Inquiry, anything, basis, requested
 from moot.context.lesson import actions_in, board_of
+from moot.context.views import shared
 from moot.model.directed import END, PREVIEW, STAGE, USER, LessonRole
 from moot.model.discussions import Message
 from moot.model.events import ANSWERED, Decided
@@ -22,6 +23,8 @@ from moot.model.plans import Plan
 
 LAST, SHORT = 10, 200  # messages that are read, and characters of each
 SILENCE = 2  # turns in a row without content that end it
+QUESTION = re.compile("[?\uff1f\u061f]")
+SPACED = r"[^\W\u3040-\u30ff\u3400-\u9fff]"  # a letter of a script that puts spaces between words
 ROLES: tuple[LessonRole | None, ...] = ("teacher", "assistant", "student", None)
 
 
@@ -71,7 +74,9 @@ def floor_of(
 
     `without` are those who will not speak any more.
     """
-    before = [m for m in said if not m.hidden and (m.run != run or m.stage != STAGE or m.round < turn)]
+    known = shared(said, [who.id for who in plan.speaking])
+    before = [m for m in known if not m.hidden and (m.run != run or m.stage != STAGE or m.round < turn)]
+    begun = any(m.run != run and m.stage == STAGE for m in before)
     turns = sorted((m for m in before if m.run == run and m.stage == STAGE), key=lambda m: m.round)
     spoken = [m for m in before if m.content.strip() and m.status != "failed" and m.role != "system"]
     return Floor(
@@ -80,7 +85,7 @@ def floor_of(
         turn=turn,
         spoke=tuple(map(_spoke, turns)),
         heard=tuple(Heard(m.name or "The user", m.content, m.role == "user") for m in spoken),
-        trigger=plan.directed.trigger,
+        trigger=None if begun else plan.directed.trigger,
         topic=plan.directed.topic,
         board=board_of(before),
     )
@@ -97,21 +102,23 @@ def by_rules(floor: Floor) -> Decided | None:
         return _decided(floor, END, "Two turns in a row came to nothing.")
     if len(floor.agents) == 1:
         alone = floor.agents[0]
-        if alone.id not in {one.participant for one in floor.spoke}:
+        if floor.turn == 0 or (floor.spoke and alone.id not in {one.participant for one in floor.spoke}):
             return _decided(floor, alone.id, f"Only {alone.name} is here.")
-        return _decided(floor, USER, f"{alone.name} has answered.")
+        silent = floor.spoke and floor.spoke[-1].is_silent
+        answered = "could not answer" if silent else "has answered"
+        return _decided(floor, USER, f"{alone.name} {answered}.")
     if floor.turn == 0 and floor.trigger in {who.id for who in floor.agents}:
         return _decided(floor, floor.trigger or "", "It was to begin.")
     if named := _named(floor):
         return _decided(floor, named.id, f"The user spoke to {named.name}.")
-    if "?" in floor.last_words and all(one.is_silent for one in floor.spoke):
+    if QUESTION.search(floor.last_words) and all(one.is_silent for one in floor.spoke):
         return _decided(floor, candidates(floor)[0].id, "The user's question waits for an answer.")
     return None
 
 
 def fallback(floor: Floor) -> Decided:
     """Decide where the model did not: whoever has spoken least."""
-    return _decided(floor, candidates(floor)[0].id, "It has spoken least.")
+    return _decided(floor, candidates(floor)[0].id, "Nobody has spoken less.")
 
 
 def candidates(floor: Floor) -> Sequence[Participant]:
@@ -149,7 +156,8 @@ def _decided(floor: Floor, next: str, reason: str) -> Decided:
 
 
 def _basis(floor: Floor) -> str:
-    return basis("decision", str(floor.turn))
+    """Name what a decision rests on: where something is tried again, it is made anew."""
+    return basis("decision", str(floor.turn), *(f"{one.participant} {one.is_silent}" for one in floor.spoke))
 
 
 def _named(floor: Floor) -> Participant | None:
@@ -159,7 +167,11 @@ def _named(floor: Floor) -> Participant | None:
         (place.start(), who)
         for who in floor.agents
         if who.id not in spoken
-        and (place := re.search(rf"(?<!\w){re.escape(who.name)}(?!\w)", floor.last_words, re.IGNORECASE))
+        and (
+            place := re.search(
+                rf"(?<!{SPACED}){re.escape(who.name)}(?!{SPACED})", floor.last_words, re.IGNORECASE
+            )
+        )
     ]
     return min(places, key=lambda found: found[0])[1] if places else None
 

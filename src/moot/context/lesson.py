@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from moot.board.digest import digest
 from moot.board.replay import Board, Entry, replayed
 from moot.context.prompts import filled, written
+from moot.context.views import shared
 from moot.model.actions import name_of
 from moot.model.directed import PREVIEW, LessonRole
 from moot.model.discussions import Message
@@ -45,7 +46,8 @@ def now_in_lesson(said: Sequence[Message], run: str, participant: str, room: int
     """Tell somebody what is on the board, and what the others have said since the user spoke."""
     others = [m for m in said if m.run == run and m.participant not in {None, participant} and _counts(m)]
     names = {m.participant: m.name for m in said if m.participant and m.name}
-    return now(board_of(said), [(m.name or "", m.content) for m in others if m.content.strip()], names)
+    board = board_of(shared(said, [participant]))
+    return now(board, [(m.name or "", m.content) for m in others if m.content.strip()], names)
 
 
 def now(board: Board, peers: Sequence[tuple[str, str]], names: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ A mode is a choice of views. Whatever a view shows, failed turns are never said 
 never shown to the others, nor is what is in somebody's own thread; and hidden prompts are forgotten after their run.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from moot.model.discussions import Message
 
@@ -59,6 +59,15 @@ def advised(said: Sequence[Message], participant: str, run: str) -> list[Message
         if _is_question(one)
         or (one.role == "assistant" and (one.participant == participant or one.run == last))
         or one in briefs[-1:]
+    ]
+
+
+def shared(said: Sequence[Message], participants: Collection[str]) -> list[Message]:
+    """What all of these may know of: a message for some is nothing for the others."""
+    return [
+        message
+        for message in said
+        if message.audience is None or {*message.audience, message.participant} >= set(participants)
     ]
 
 

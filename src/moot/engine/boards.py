@@ -1,5 +1,6 @@
 """The whiteboard of a discussion at any moment: what earlier runs left on it, and what was done in one until then."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
@@ -8,7 +9,7 @@ import msgspec
 from moot.board.replay import Board, Entry, replayed
 from moot.context.lesson import board_of
 from moot.model.discussions import Message
-from moot.model.errors import NotFound
+from moot.model.errors import NotFound, UsageError
 from moot.model.events import ActionTaken, Event, Seat, TextRetracted, TurnEnded, TurnStarted
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -26,6 +27,8 @@ class Boards:
 
     async def at(self, tenant: str, discussion: str, run: str | None = None, seq: int | None = None) -> Board:
         """Return the board after an event of a run; without a number as the run left it, without a run as it is now."""
+        if seq is not None and run is None:
+            raise UsageError("seq: events are numbered within a run: say which with run.")
         await self._discussions.get(tenant, discussion)
         if run is not None and (await self._runs.get(tenant, run)).discussion != discussion:
             raise NotFound(f"There is no run {run!r} in this discussion.")
@@ -34,8 +37,9 @@ class Boards:
             run = live[-1].id if live else None
         said = await self._discussions.messages(discussion)
         if run is None:
-            return board_of(said)
-        return replayed(drawn(await self._told(run, seq)), board_of(_before(said, run)))
+            return await asyncio.to_thread(board_of, said)
+        told = await self._told(run, seq)
+        return await asyncio.to_thread(lambda: replayed(drawn(told), board_of(_before(said, run))))
 
     async def _told(self, run: str, upto: int | None) -> list[Event]:
         told: list[Event] = []

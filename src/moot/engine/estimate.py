@@ -1,6 +1,7 @@
 """A guess at what a call used where a provider counts nothing, and what those that count teach us for it."""
 
 from collections.abc import Iterable
+from math import ceil
 
 from moot.context.tokens import tokens, tokens_of
 from moot.model.chunks import Usage
@@ -10,9 +11,10 @@ from moot.model.requests import ModelRequest
 from moot.store.token_rates import Counted
 
 
-def estimate(request: ModelRequest, heard: str, rate: float = CHARACTERS_PER_TOKEN) -> Usage:
+def estimate(request: ModelRequest, heard: int, rate: float = CHARACTERS_PER_TOKEN) -> Usage:
+    """Guess by the characters that were sent and heard."""
     sent = tokens(request.system, rate) + sum(tokens_of(m.parts, rate) for m in request.messages)
-    return Usage(input=sent, output=tokens(heard, rate), estimated=True)
+    return Usage(input=sent, output=ceil(heard / rate), estimated=True)
 
 
 def counted(turns: Iterable[Message]) -> dict[str, Counted]:
@@ -28,9 +30,9 @@ def counted(turns: Iterable[Message]) -> dict[str, Counted]:
 
 
 def _counted(turn: Message) -> Counted | None:
-    """Compare an answer with its count, unless that was guessed, or thoughts are in it whose words are not."""
+    """Compare an answer with its count, unless that was guessed, or of more than its words: thoughts, or actions."""
     usage = turn.usage
-    if usage is None or usage.estimated or (turn.thoughts and not usage.reasoning):
+    if usage is None or usage.estimated or turn.script or (turn.thoughts and not usage.reasoning):
         return None
     one = Counted(len(turn.content) + len(turn.details), usage.output - usage.reasoning)
     return one if one.is_plausible else None

@@ -16,7 +16,7 @@ from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.advisors import Advisors
 from moot.model.debates import Debate
-from moot.model.directed import Directed
+from moot.model.directed import MOST_TURNS, Directed
 from moot.model.discussions import Discussion, Message, Run
 from moot.model.errors import Leaving
 from moot.model.ids import new_id
@@ -141,8 +141,7 @@ class Hall:
         discussion = await self._discussions.get(caller.tenant, id)
         said = await self._discussions.messages(id, limit=len(discussion.participants) + 1)
         plan = await self._planning.plan(caller.tenant, discussion)
-        first = _after_the_last(plan, said)
-        plan = replace(plan, mode="continue", participants=plan.speaking, turns=turns, first=first)
+        plan = _going_on(plan, turns, said)
         started = _started(_taken_up(discussion), plan, None)
         return await self._take_in(caller, started, plan, key, (id, turns))
 
@@ -269,6 +268,14 @@ def _title(words: str) -> str:
     """Take the first line as a title, cut at a word."""
     line = next(line.strip() for line in words.splitlines() if line.strip())
     return line if len(line) <= TITLE else f"{line[:TITLE].rsplit(' ', 1)[0]}…"
+
+
+def _going_on(plan: Plan, turns: int, said: tuple[Message, ...]) -> Plan:
+    """Let a lesson go on as a lesson, and any other table one after the other, beginning after the last speaker."""
+    if plan.mode == "directed":
+        return replace(plan, directed=replace(plan.directed, turns=min(turns, MOST_TURNS)))
+    first = _after_the_last(plan, said)
+    return replace(plan, mode="continue", participants=plan.speaking, turns=turns, first=first)
 
 
 def _after_the_last(plan: Plan, said: tuple[Message, ...]) -> int:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moot.context.assertions import verdicts
 from moot.context.improving import Rewritten, Role, rewriting, small_change
@@ -21,13 +22,14 @@ from moot.engine.structured import Shaped
 from moot.engine.trials import Answered, Court
 from moot.model.accounts import Caller
 from moot.model.errors import Conflict, MootError, NotFound, ProviderError
-from moot.model.events import TurnEnded
+from moot.model.events import Answer, TurnEnded
 from moot.model.faults import fault
 from moot.model.money import Payer, total
 from moot.model.trials import Outcome, Round, Trial, best, outcome
 from moot.store.database import Database
 from moot.store.personas import Personas
 from moot.store.trials import BUSY, Trials
+from moot.streams.act import spoken_in
 
 CHANGED = "The persona was changed or deleted since this answer was given: ask again, and make assertions about the new answer."
 
@@ -194,7 +196,9 @@ class Improvements:
             ended = await self._errands.answer(case.payer, "improvement", chain, asking)
         if ended.status != "completed":
             raise ProviderError(ended.fault or fault("bad_response", f"{ended.model} gave no whole answer."))
-        return ended
+        if case.answered.message.script is None:
+            return ended
+        return replace(ended, message=Answer(text=spoken_in(ended.message.text)))
 
     async def _judged(
         self, case: Case, trial: Trial, rewritten: Shaped[Rewritten], answer: TurnEnded

@@ -56,7 +56,8 @@ class Inquiries:
         self, purpose: Purpose, who: Participant, why: str, charge: Charge | None = None
     ) -> str:
         why = "The run was stopped." if self._stop.reason is not None else why
-        message = f"There is no {WORDS.get(purpose, purpose)} from {who.model}. {why}".strip()
+        instead = " The rules decide instead." if purpose == "director" else ""
+        message = f"There is no {WORDS.get(purpose, purpose)} from {who.model}. {why}".strip() + instead
         charges = [charge] if charge else []
         await self._transcript.keep(Notice(kind="missing", message=message, charge=charge), charges=charges)
         return ""

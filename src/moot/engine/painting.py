@@ -8,8 +8,9 @@ from concurrent.futures.process import BrokenProcessPool
 
 from moot.board.png import png
 from moot.board.replay import Board
+from moot.model.errors import UsageError
 
-SECONDS = 30.0
+SECONDS = 10.0
 
 
 class Painter:
@@ -33,8 +34,21 @@ class Painter:
     async def _painted(self, board: Board) -> bytes:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
-        async with asyncio.timeout(SECONDS):
-            return await asyncio.get_running_loop().run_in_executor(self._pool, png, board)
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await asyncio.get_running_loop().run_in_executor(self._pool, png, board)
+        except TimeoutError:
+            self._end(self._pool)
+            raise UsageError(
+                f"It is not painted within {SECONDS:g} s: take formulas off the board."
+            ) from None
+
+    def _end(self, pool: ProcessPoolExecutor) -> None:
+        """End a painter that would go on with what nobody waits for; the next picture gets another one."""
+        self._pool = None
+        for process in multiprocessing.active_children():
+            if process.pid in pool._processes:  # noqa: SLF001 - there is no public way
+                process.kill()
 
 
 def _begin() -> None:

@@ -35,6 +35,7 @@ from moot.store.runs import Claim
 from moot.streams.stop import Stop
 
 SECONDS = 60.0  # that everybody waits for a recap at most
+LOOK_SECONDS = 0.2  # at whether another run has made it
 
 
 class Reference(Struct, frozen=True, kw_only=True):
@@ -84,6 +85,9 @@ class Recapping:
         try:
             about = await patiently(lambda: self._found(reference))
             turn = self._turns.setdefault(about, asyncio.Lock())
+            while turn.locked():
+                if await stop.sleep(LOOK_SECONDS):
+                    return
             async with turn:  # two runs that want the same have it made once
                 await self._made(reference, about, record, stop)
         except UsageError as error:  # such as a title that is not there, a missing key, or an empty purse

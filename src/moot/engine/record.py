@@ -91,9 +91,12 @@ class Record:
         return ended, replace(remains.message(self._claim, ended), **asked)
 
     def forget(self, participant: str) -> None:
-        mine = [m for m in self.said if m.run == self._claim.run and participant in {m.participant, m.thread}]
-        answered = {m.stage for m in mine if m.participant == participant and m.status in ANSWERED}
-        gone = [m for m in mine if m.status not in ANSWERED or (m.hidden and m.stage not in answered)]
+        here = [m for m in self.said if m.run == self._claim.run]
+        mine = [m for m in here if m.participant == participant]
+        told = [m for m in here if m.hidden and (m.thread == participant or m.audience == (participant,))]
+        answered = {(m.stage, m.round) for m in mine if m.status in ANSWERED}
+        gone = [m for m in mine if m.status not in ANSWERED]
+        gone += [m for m in told if (m.stage, m.round) not in answered]
         self.said[:] = [m for m in self.said if m not in gone]
 
     async def close(self, reason: Reason | None) -> None:

@@ -119,7 +119,7 @@ class Rehearsal:
         return "completed"
 
     async def find(self, purpose: Purpose, who: Participant, ask: Ask, *, round: int = 0) -> None:  # noqa: ARG002
-        reads = estimate(_in_form(ask(self.said, RUN, MOST)), "", self._rate(who)).input
+        reads = estimate(_in_form(ask(self.said, RUN, MOST)), 0, self._rate(who)).input
         minutes = max(ANSWER, ROW * len(self.plan.speaking))
         says = VERDICT if purpose in {"gate", "ranking", "director"} else minutes
         asked = who.id if purpose == "ranking" else None  # all else is found out for the whole table
@@ -161,7 +161,7 @@ class Rehearsal:
         request = prompt(self.plan, who, seen, manner.instruction, self._attached)
         says = who.max_tokens or ANSWER
         purpose: Purpose = "synthesis" if seat.stage == "synthesis" else "answer"
-        reads = estimate(request, "", self._rate(who)).input
+        reads = estimate(request, 0, self._rate(who)).input
         self.calls.append(Call(purpose, who.id, who.model, reads, says))
         words = "x" * int(self._rate(who) * min(says, LONGEST))
         answer = replace(blank, role=manner.role, content=words, participant=who.id, name=who.name)

@@ -49,7 +49,7 @@ class Remains(Struct, frozen=True):
             status=ENDED_BY[reason] if reason else cut,
             message=self.answer,
             model=self.model,
-            usage=estimate(ModelRequest(model=self.model, messages=()), heard),
+            usage=estimate(ModelRequest(model=self.model, messages=()), len(heard)),
             cost=None,
         )
 

@@ -245,7 +245,7 @@ class Turn:
         """Add up what the attempt used, by the provider's count or else by our estimate."""
         self._latency = round(self._clock() - self._started, 4)
         rate = self._measure(self.model.name).characters_per_token
-        usage, guess = result.usage, estimate(request, _written(result), rate)
+        usage, guess = result.usage, estimate(request, result.characters, rate)
         if usage is None:
             if not guess.output and result.fault is not None:
                 return
@@ -294,10 +294,6 @@ def _status(result: StreamResult) -> TurnStatus:
         case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
             return ENDED_BY[reason]
     return "partial" if _shown(result) else "failed"
-
-
-def _written(result: StreamResult) -> str:
-    return (result.script or result.text) + result.thoughts + result.details
 
 
 def _may_ask_on(result: StreamResult) -> bool:

@@ -21,6 +21,7 @@ from moot.streams.stop import Stop
 
 T = TypeVar("T", bound=Struct)
 
+ESCAPED_NUL = r"\u0000"  # which no database keeps
 NOISE = frozenset({"title", "default", "pattern"})  # of no use to somebody who is to write an answer
 
 # What the strict formats of some providers refuse. The prompt tells these limits, and the check holds them.
@@ -151,7 +152,7 @@ def _encoded(value: object) -> bytes:
 
 def _understood(ended: TurnEnded, type_: type[T], check: Callable[[T], str | None]) -> T | str:
     """Read the JSON object in an answer, whatever stands around it; words say what is wrong with it."""
-    text = ended.message.text
+    text = ended.message.text.replace(ESCAPED_NUL, "")
     try:
         value = msgspec.json.decode(text[text.find("{") : text.rfind("}") + 1], type=type_)
     except (msgspec.DecodeError, RecursionError) as error:

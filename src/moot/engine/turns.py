@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from moot.context.lesson import board_of
 from moot.context.prompt import prompt
-from moot.context.views import View, everything
+from moot.context.views import View, everything, shared
 from moot.engine.estimate import estimate
 from moot.engine.room import MOST, room
 from moot.engine.speaker import ActOf, Speaker
@@ -162,7 +162,7 @@ class Turns:
             model = (await self._chain_of(who))[0]
         except UsageError:
             return 0.0  # it will not be asked
-        usage = estimate(request, longest, self.plan.measure(who.model).characters_per_token)
+        usage = estimate(request, len(longest), self.plan.measure(who.model).characters_per_token)
         return await asyncio.to_thread(model.provider.cost, model.model, usage) or 0.0
 
     def _kept(self, seat: Seat) -> Message | None:
@@ -245,7 +245,7 @@ class Turns:
         act_of: ActOf | None = None
         if manner.acting:
             request = replace(request, array_of=line_for(who.role))
-            act_of = partial(Act, who.role, board_of(self._transcript.said))
+            act_of = partial(Act, who.role, board_of(shared(self._transcript.said, [who.id])))
         stop = self.stops[who.id]
         async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written
             kept = beside.create_task(self._keep_brief(brief)) if brief else None

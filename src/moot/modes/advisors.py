@@ -15,7 +15,11 @@ async def advisors(table: Table) -> None:
         return
     await table.open_stage("answer")
     standing = answered(plan, await table.all_speak(view=advised))
-    if len(standing) < 2:  # there is nobody to talk to, and nothing to draw together
+    if len(standing) < 2:
+        if standing and (rules.cross_talk or rules.synthesis):
+            await table.tell(
+                "missing", f"Only {standing[0].name} answered: there is nothing to draw together."
+            )
         return
     last = draw_together if rules.synthesis else None
     if rules.cross_talk and await table.affords(

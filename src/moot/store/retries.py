@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import delete, select, update
+import msgspec
+from sqlalchemy import delete, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.debates import Lane
@@ -119,9 +120,12 @@ async def _forget(connection: AsyncConnection, id: str, participant: str) -> Non
     """
     mine = (message.c.run == id, message.c.participant == participant)
     await connection.execute(delete(message).where(*mine, message.c.status.not_in(ANSWERED)))
-    answered = select(message.c.stage).where(*mine)
-    told = (message.c.run == id, message.c.thread == participant, message.c.hidden.is_(True))
-    await connection.execute(delete(message).where(*told, message.c.stage.not_in(answered)))
+    answered = select(message.c.stage, message.c.round).where(*mine)
+    alone = msgspec.json.encode((participant,)).decode()
+    to_it = or_(message.c.thread == participant, message.c.audience == alone)
+    told = (message.c.run == id, message.c.hidden.is_(True), to_it)
+    unanswered = tuple_(message.c.stage, message.c.round).not_in(answered)
+    await connection.execute(delete(message).where(*told, unanswered))
     first = select(message.c.id).where(*mine, message.c.stage == "initial")
     begun = (await connection.execute(first)).first() is not None
     await move(

@@ -4,6 +4,7 @@ Speech is said as it grows; an action is taken when it is complete, or dropped w
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 
 import msgspec
@@ -92,7 +93,14 @@ def written(lines: Sequence[str | Action]) -> str:
     return msgspec.json.encode(array).decode()
 
 
-def actions_of(script: str) -> list[Action]:
-    """Read the actions of a turn out of what was kept of it."""
+def spoken_in(array: str) -> str:
+    """Return only the speech of an array, whole."""
+    reader = ArrayReader()
+    return "".join(one.text for one in [*reader.feed(array), *reader.close()] if isinstance(one, Grown))
+
+
+@lru_cache(maxsize=4096)
+def actions_of(script: str) -> tuple[Action, ...]:
+    """Read the actions of a turn out of what was kept of it: the same again with every turn that follows."""
     lines = msgspec.json.decode(script, type=list[Line])
-    return [read_action(line.name, line.params, "teacher") for line in lines if isinstance(line, Deed)]
+    return tuple(read_action(line.name, line.params, "teacher") for line in lines if isinstance(line, Deed))

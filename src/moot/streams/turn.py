@@ -56,6 +56,7 @@ class StreamResult(Struct, frozen=True):
     fault: Fault | None = None
     first_token: float | None = None
     script: str = ""
+    characters: int = 0  # of all that came, whatever became of it
 
 
 async def listen(
@@ -157,6 +158,7 @@ class Listener:
             fault_,
             self._first,
             script,
+            self._characters,
         )
 
     def _ending(self, guard: Guard, text: str) -> tuple[Status, Fault | None]:
