@@ -404,3 +404,9 @@ async def test_a_message_is_found_by_its_owner_whichever_discussion_it_is_in(
     for owner, id in ((BERT, said.id), (ANNA, "msg_0")):
         with pytest.raises(NotFound):
             await discussions.find_message(owner, id)
+
+
+def test_what_no_database_keeps_is_not_written() -> None:
+    new = Message(id="msg_1", discussion="dis_1", role="assistant", content="no\0thing", thoughts="\0")
+    values = message_values(ANNA, new, 1)
+    assert (values["content"], values["thoughts"]) == ("nothing", "")

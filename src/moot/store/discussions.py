@@ -203,6 +203,7 @@ async def place_last(connection: AsyncConnection, id: str) -> None:
 def message_values(tenant: str, new: Message, place: int) -> dict[str, Any]:
     values = msgspec.structs.asdict(new)
     del values["number"]  # the database counts
+    values |= {name: values[name].replace("\0", "") for name in ("content", "thoughts", "details")}
     return {**values, "tenant": tenant, "place": place}
 
 
