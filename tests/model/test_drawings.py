@@ -53,4 +53,4 @@ def test_an_edit_says_which_lines() -> None:
 
 def test_code_has_no_more_lines_than_can_be_read() -> None:
     with pytest.raises(ValueError, match="more than 200 lines"):
-        DrawCode(code="\n" * 200, x=0, y=0)
+        DrawCode(code="\n" * 201, x=0, y=0)

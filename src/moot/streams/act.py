@@ -68,8 +68,9 @@ class Act:
 
     def _performed(self, one: Grown | Item) -> list[Said | Took | Dropped]:
         if isinstance(one, Grown):
-            self._lines.append(one.text)
-            return [Said(one.text)]
+            text = one.text.replace("\0", "")  # which no database keeps
+            self._lines += [text] if text else []
+            return [Said(text)] if text else []
         name, params = action_of(one) or ("", {})
         try:
             action = settled(read_action(name, params, self._role), self.board)

@@ -43,7 +43,7 @@ def _unicode(text: str, at: int, *, last: bool) -> tuple[str, int] | None:
         return ("", end) if last else None
     code = int(text[at + 2 : end], 16)
     if not 0xD800 <= code < 0xE000:
-        return chr(code) if code else "", end  # no database keeps NUL
+        return chr(code), end
     return _pair(text, code, end, last=last) if code < 0xDC00 else (LOST, end)
 
 
