@@ -114,6 +114,7 @@ class House:
         measuring = Measuring(self.token_rates, registry, settings.fallback)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.uploads = Uploads(self.files)
+        self.painter = Painter()
         self.attaching = Attaching(self.files, registry)
         errands = Errands(database, speaker, self.budgets)
         self.stateless = Stateless(database, speaker, errands)
@@ -158,7 +159,6 @@ class House:
         self.token_rates = TokenRates(database)
         self.reports = Reports(database)
         self.boards = Boards(database)
-        self.painter = Painter()
         self.insights = Insights(database)
         self.files = Files(database)
         self.bills = Bills(database)

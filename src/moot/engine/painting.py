@@ -8,9 +8,10 @@ from concurrent.futures.process import BrokenProcessPool
 
 from moot.board.png import png
 from moot.board.replay import Board
-from moot.model.errors import UsageError
+from moot.model.errors import Busy, UsageError
 
 SECONDS = 10.0
+MOST_WAITING = 20
 
 
 class Painter:
@@ -18,14 +19,23 @@ class Painter:
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
+        self._turn = asyncio.Lock()
+        self._waiting = 0
 
     async def png(self, board: Board) -> bytes:
         """Paint a board; a painter that was killed is replaced once."""
+        if self._waiting >= MOST_WAITING:
+            raise Busy("Too many whiteboards are being painted: try again in a moment.", retry_after=1.0)
+        self._waiting += 1
         try:
-            return await self._painted(board)
-        except BrokenProcessPool:
-            self._pool = None
-            return await self._painted(board)
+            async with self._turn:
+                try:
+                    return await self._painted(board)
+                except BrokenProcessPool:
+                    self._pool = None
+                    return await self._painted(board)
+        finally:
+            self._waiting -= 1
 
     def close(self) -> None:
         if self._pool is not None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from litestar import Controller, Response, get
 from litestar.di import NamedDependency as Given
+from litestar.di import Provide
 from litestar.params import FromPath, QueryParameter
 
 from moot.board.replay import Board
@@ -21,42 +22,25 @@ Seq = Annotated[
 ]
 
 
+async def _board(
+    id: FromPath[str], caller: Given[Caller], boards: Given[Boards], run: Run = None, seq: Seq = None
+) -> Board:
+    return await boards.at(caller.tenant, id, run, seq)
+
+
 class BoardRoutes(Controller):
     path = "/api/discussions/{id:str}"
     tags = ("whiteboard",)
+    dependencies = {"board": Provide(_board)}  # noqa: RUF012 - so Litestar declares it
 
     @get("/board", summary="The whiteboard, element by element")
-    async def read(
-        self,
-        id: FromPath[str],
-        caller: Given[Caller],
-        boards: Given[Boards],
-        run: Run = None,
-        seq: Seq = None,
-    ) -> Board:
-        return await boards.at(caller.tenant, id, run, seq)
+    async def read(self, board: Given[Board]) -> Board:
+        return board
 
     @get("/board.svg", media_type="image/svg+xml", summary="The whiteboard as a drawing")
-    async def drawing(
-        self,
-        id: FromPath[str],
-        caller: Given[Caller],
-        boards: Given[Boards],
-        run: Run = None,
-        seq: Seq = None,
-    ) -> Response[str]:
-        board = await boards.at(caller.tenant, id, run, seq)
+    async def drawing(self, board: Given[Board]) -> Response[str]:
         return Response(await asyncio.to_thread(svg, board), media_type="image/svg+xml", headers=HARMLESS)
 
     @get("/board.png", media_type="image/png", summary="The whiteboard as a picture")
-    async def picture(
-        self,
-        id: FromPath[str],
-        caller: Given[Caller],
-        boards: Given[Boards],
-        painter: Given[Painter],
-        run: Run = None,
-        seq: Seq = None,
-    ) -> Response[bytes]:
-        board = await boards.at(caller.tenant, id, run, seq)
+    async def picture(self, board: Given[Board], painter: Given[Painter]) -> Response[bytes]:
         return Response(await painter.png(board), media_type="image/png", headers=HARMLESS)
