@@ -2,18 +2,18 @@
 
 import time
 
-from msgspec.structs import asdict, replace
-from sqlalchemy import delete, insert, or_, select, update
+from msgspec.structs import replace
+from sqlalchemy import or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.errors import Conflict
-from moot.model.ids import new_id
 from moot.model.participants import Participant
 from moot.model.personas import PersonaDraft
 from moot.model.trials import Acceptance, Trial
 from moot.store.database import Database
 from moot.store.discussions import hold, tell_change
-from moot.store.schema import discussion, message, persona, persona_use
+from moot.store.personas import add_persona, drop_persona
+from moot.store.schema import discussion, message, persona
 from moot.store.trials import Trials, locked, refuse_if_held, write
 
 CHANGED = "The persona was changed or deleted since: it stays as it is."
@@ -38,7 +38,7 @@ class Acceptances:
                 if draft is None:
                     await _change_text(connection, tenant, wanted, before=wanted.before, after=wanted.after)
                 else:
-                    wanted = replace(wanted, persona=await _made(connection, tenant, draft))
+                    wanted = replace(wanted, persona=await add_persona(connection, tenant, draft))
                     await self._let_play(
                         connection, tenant, row["message"], wanted, wanted.replaced, wanted.persona
                     )
@@ -99,18 +99,9 @@ async def _change_text(
     await connection.execute(changed.values({of.field: after}))
 
 
-async def _made(connection: AsyncConnection, tenant: str, draft: PersonaDraft) -> str:
-    made = new_id("persona")
-    new = insert(persona).values(id=made, tenant=tenant, created_at=time.time(), **asdict(draft))
-    await connection.execute(new)
-    return made
-
-
 async def _drop_unless_used(connection: AsyncConnection, tenant: str, id: str) -> None:
     """Delete a persona that was made here, unless somebody plays it elsewhere."""
     plays = or_(discussion.c.persona == id, discussion.c.participants.contains(id, autoescape=True))
     used = select(discussion.c.id).where(discussion.c.tenant == tenant, plays).limit(1)
     if (await connection.execute(used)).first() is None:
-        await connection.execute(delete(persona).where(persona.c.id == id, persona.c.tenant == tenant))
-        uses = delete(persona_use).where(persona_use.c.persona == id, persona_use.c.tenant == tenant)
-        await connection.execute(uses)
+        await drop_persona(connection, tenant, id)

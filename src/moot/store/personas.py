@@ -54,11 +54,8 @@ class Personas:
         return [*found, *(one.name for one in self._shipped.values())]
 
     async def create(self, tenant: str, draft: PersonaDraft) -> Persona:
-        made = new_id("persona")
-        new = insert(persona).values(id=made, tenant=tenant, created_at=time.time(), **asdict(draft))
         async with self._database.write() as connection:
-            await connection.execute(new)
-            return await self._get(connection, tenant, made)
+            return await self._get(connection, tenant, await add_persona(connection, tenant, draft))
 
     async def change(self, tenant: str, id: str, change: PersonaChange) -> Persona:
         self._refuse_shipped(id)
@@ -73,12 +70,9 @@ class Personas:
 
     async def delete(self, tenant: str, id: str) -> None:
         self._refuse_shipped(id)
-        mine = delete(persona).where(persona.c.id == id, persona.c.tenant == tenant)
-        uses = delete(persona_use).where(persona_use.c.persona == id, persona_use.c.tenant == tenant)
         async with self._database.write() as connection:
-            if not (await connection.execute(mine)).rowcount:
+            if not await drop_persona(connection, tenant, id):
                 raise _missing(id)
-            await connection.execute(uses)
 
     async def count(self, tenant: str, persona: str, *, completed: bool) -> None:
         """Count one use, and whether the turn was completed."""
@@ -110,6 +104,23 @@ class Personas:
     def _refuse_shipped(self, id: str) -> None:
         if id in self._shipped:
             raise Refused(f"{id} ships with Moot and stays as it is: make a copy, and change that.")
+
+
+async def add_persona(connection: AsyncConnection, tenant: str, draft: PersonaDraft) -> str:
+    """Make a persona, and return its id."""
+    made = new_id("persona")
+    new = insert(persona).values(id=made, tenant=tenant, created_at=time.time(), **asdict(draft))
+    await connection.execute(new)
+    return made
+
+
+async def drop_persona(connection: AsyncConnection, tenant: str, id: str) -> bool:
+    """Delete a persona and the count of its uses; tell whether it was there."""
+    mine = delete(persona).where(persona.c.id == id, persona.c.tenant == tenant)
+    uses = delete(persona_use).where(persona_use.c.persona == id, persona_use.c.tenant == tenant)
+    there = (await connection.execute(mine)).rowcount > 0
+    await connection.execute(uses)
+    return there
 
 
 def _persona(row: RowMapping) -> Persona:
