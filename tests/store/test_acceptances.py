@@ -97,3 +97,12 @@ async def test_anothers_persona_is_never_changed(database: Database) -> None:
     with pytest.raises(Conflict, match="changed or deleted"):
         await Acceptances(database, WORKER).accept(ANNA, trial.id, wanted, None)
     assert await Personas(database, ()).get(BERT, theirs.id) == theirs
+
+
+async def test_what_was_accepted_is_not_improved_any_more(database: Database) -> None:
+    trial = await kept(database, False)
+    await Acceptances(database, WORKER).accept(ANNA, trial.id, MADE, NEW)
+    with pytest.raises(Conflict, match="accepted already"):
+        await Trials(database).hold(ANNA, trial.id, WORKER)
+    await Acceptances(database, WORKER).undo(ANNA, trial.id)
+    await Trials(database).hold(ANNA, trial.id, WORKER)

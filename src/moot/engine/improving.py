@@ -28,12 +28,10 @@ from moot.model.money import Payer, total
 from moot.model.trials import Outcome, Round, Trial, best, outcome
 from moot.store.database import Database
 from moot.store.personas import Personas
-from moot.store.trials import BUSY, Trials
+from moot.store.trials import BUSY, Trials, refuse_if_accepted
 from moot.streams.act import spoken_in
 
 CHANGED = "The persona was changed or deleted since this answer was given: ask again, and make assertions about the new answer."
-
-ACCEPTED = "This trial is accepted already: ask again and judge the new answer, or undo it first."
 
 
 class Improving(Struct, frozen=True, kw_only=True, tag_field="type", tag="improving"):
@@ -112,8 +110,7 @@ class Improvements:
     async def improve(self, caller: Caller, id: str) -> AsyncGenerator[Progress, None]:
         """Go on with a trial until all of it passes or its rounds are used; whatever refuses it is raised at first."""
         trial = await self._trials.get(caller.tenant, id)
-        if trial.acceptance is not None:
-            raise Conflict(ACCEPTED)
+        refuse_if_accepted(trial)
         case = await self.case(caller, trial)
         for model in {trial.judge, case.told.who.model}:
             await self._chains(caller.tenant, model)  # a key that is missing is told before anything is paid

@@ -10,6 +10,7 @@ from moot.store.database import Database
 from moot.store.schema import trial, worker
 
 NEWEST = 100  # trials of a message that are listed
+ACCEPTED = "This trial is accepted already: ask again and judge the new answer, or undo it first."
 BUSY = "This trial is being improved already: wait for that to end, or leave its stream to stop it."
 
 
@@ -38,6 +39,7 @@ class Trials:
         """Let a worker improve a trial; refuse it while another one that lives does."""
         async with self._database.write() as connection:
             row, now = await locked(connection, tenant, id)
+            refuse_if_accepted(now)
             if now.held_by != by:
                 await refuse_if_held(connection, now)
             await write(connection, id, replace(now, held_by=by))
@@ -67,6 +69,12 @@ async def locked(connection: AsyncConnection, tenant: str, id: str) -> tuple[Row
     """Read a trial that nobody else changes in this transaction."""
     row = await _row(connection, id, _of(tenant, id).with_for_update())
     return row, row["rounds"] or Improvement()
+
+
+def refuse_if_accepted(trial: Trial | Improvement) -> None:
+    """Refuse to improve what is in use already."""
+    if trial.acceptance is not None:
+        raise Conflict(ACCEPTED)
 
 
 async def refuse_if_held(connection: AsyncConnection, now: Improvement) -> None:
