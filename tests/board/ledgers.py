@@ -25,7 +25,7 @@ LINES = st.integers(1, 12).map("L{}".format)
 PLACES = st.floats(-2000, 3000)
 SIZES = st.floats(1, 2000)
 COLOURS = st.sampled_from(["#fff", "#12abEF", "red", "transparent"])
-WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=60)
+WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=40)
 FORMULAS = st.sampled_from([r"\frac{a}{b}", r"\frac{a}{", r"\sum_{i=1}^n i^2", r"\unheard{x}", "}", "x^2"])
 AMOUNTS = st.floats(-1e12, 1e12) | st.integers(0, 20).map(float)
 

@@ -1,5 +1,6 @@
 """The canvas, and the place that each element takes on it."""
 
+from math import cos, pi, sin
 from typing import NamedTuple
 
 from moot.model.drawings import Drawing, DrawLine
@@ -10,6 +11,12 @@ WIDTH, HEIGHT = 1000, 563
 class Point(NamedTuple):
     x: float
     y: float
+
+
+def around(centre: Point, radius: float, part: float) -> Point:
+    """Go a part of a circle clockwise, beginning at the top."""
+    angle = (part * 2 - 0.5) * pi
+    return Point(centre.x + radius * cos(angle), centre.y + radius * sin(angle))
 
 
 class Box(NamedTuple):

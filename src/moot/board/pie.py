@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from itertools import accumulate
-from math import cos, pi, sin
 
-from moot.board.canvas import Box, Point
+from moot.board.canvas import Box, Point, around
 from moot.board.lettering import line
 from moot.board.markup import number, tag
 
@@ -28,25 +27,20 @@ def pie(values: Sequence[float], box: Box, size: float, colours: Sequence[str], 
                 tag("path", d=_slice(centre, radius, inner, start, end), fill=colour, stroke="#ffffff")
             )
         if end - start >= SMALLEST:
-            place = _around(centre, (inner + radius) / 2 if hollow else radius * 0.65, (start + end) / 2)
+            place = around(centre, (inner + radius) / 2 if hollow else radius * 0.65, (start + end) / 2)
             share = f"{end - start:.0%}"
             drawn.append(line(share, place.x, place.y + size * 0.36, size, fill="#ffffff", anchor="middle"))
     return "".join(drawn)
 
 
-def _around(centre: Point, radius: float, part: float) -> Point:
-    angle = (part * 2 - 0.5) * pi
-    return Point(centre.x + radius * cos(angle), centre.y + radius * sin(angle))
-
-
 def _slice(centre: Point, radius: float, inner: float, start: float, end: float) -> str:
     """Outline a slice; a whole circle is two arcs, since one that ends where it begins is nothing."""
     middle = (start + end) / 2
-    outer = (_around(centre, radius, part) for part in (start, middle, end))
+    outer = (around(centre, radius, part) for part in (start, middle, end))
     first, *rest = outer
     path = f"M{_at(first)}" + "".join(f"A{number(radius)} {number(radius)} 0 0 1 {_at(to)}" for to in rest)
     if inner:
-        last, *back = (_around(centre, inner, part) for part in (end, middle, start))
+        last, *back = (around(centre, inner, part) for part in (end, middle, start))
         arcs = "".join(f"A{number(inner)} {number(inner)} 0 0 0 {_at(to)}" for to in back)
         return f"{path}L{_at(last)}{arcs}Z"
     return f"{path}L{_at(centre)}Z"

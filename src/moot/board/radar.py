@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from math import cos, pi, sin
 
-from moot.board.canvas import Box, Point
+from moot.board.canvas import Box, Point, around
 from moot.board.lettering import clipped, line, width
 from moot.board.markup import points, tag
 from moot.board.scale import Scale, scale
@@ -34,28 +33,23 @@ def _radius(data: ChartData, axes: int, box: Box, size: float) -> float:
     """Return the greatest radius that leaves room for the labels, but never too small a one."""
     room = [box.height / 2 - size * 1.8]
     for axis, label in enumerate(data.labels[:axes]):
-        lean = abs(cos(2 * pi * axis / axes - pi / 2))
+        lean = abs(around(Point(0, 0), 1, axis / axes).x)
         if lean > 0.1:
             room.append((box.width / 2 - width(label, size) - size) / lean)
     return max(min(room), min(box.width, box.height) / 4)
-
-
-def _spoke(centre: Point, radius: float, axis: int, axes: int) -> Point:
-    angle = 2 * pi * axis / axes - pi / 2
-    return Point(centre.x + radius * cos(angle), centre.y + radius * sin(angle))
 
 
 def _web(values: Scale, axes: int, centre: Point, radius: float) -> str:
     rings = (
         tag(
             "polygon",
-            points=points(*(_spoke(centre, radius * values.part(tick), axis, axes) for axis in range(axes))),
+            points=points(*(around(centre, radius * values.part(tick), axis / axes) for axis in range(axes))),
             fill="none",
             stroke=GRID,
         )
         for tick in values.ticks[1:]
     )
-    ends = (_spoke(centre, radius, axis, axes) for axis in range(axes))
+    ends = (around(centre, radius, axis / axes) for axis in range(axes))
     spokes = (tag("line", x1=centre.x, y1=centre.y, x2=end.x, y2=end.y, stroke=GRID) for end in ends)
     return "".join((*rings, *spokes))
 
@@ -63,7 +57,7 @@ def _web(values: Scale, axes: int, centre: Point, radius: float) -> str:
 def _outline(
     one: Sequence[float], axes: int, values: Scale, centre: Point, radius: float, colour: str
 ) -> str:
-    corners = [_spoke(centre, radius * values.part(value), axis, axes) for axis, value in enumerate(one)]
+    corners = [around(centre, radius * values.part(value), axis / axes) for axis, value in enumerate(one)]
     return tag(
         "polygon", points=points(*corners), fill=colour, fill_opacity=0.2, stroke=colour, stroke_width=2
     )
@@ -72,7 +66,7 @@ def _outline(
 def _names(data: ChartData, axes: int, centre: Point, radius: float, box: Box, size: float) -> str:
     written = []
     for axis in range(min(axes, len(data.labels))):
-        end = _spoke(centre, radius + size * 0.7, axis, axes)
+        end = around(centre, radius + size * 0.7, axis / axes)
         side = end.x - centre.x
         anchor = "middle" if abs(side) < 1 else "start" if side > 0 else "end"
         room = box.width if anchor == "middle" else box.right - end.x if side > 0 else end.x - box.x

@@ -31,11 +31,10 @@ from moot.providers.registry import Resolved
 from moot.store.charges import pay
 from moot.store.database import Database
 from moot.streams.act import Act
-from moot.streams.stop import Stop
+from moot.streams.stop import Stop, stopped
 
 INTERRUPTED = "Request interrupted"
 MISTAKE = "A mistake in Moot itself ended this turn; the server's log says more."
-ENDING_SECONDS = 1.0
 
 Chains = Mapping[str, Sequence[Resolved]]  # who is asked, by the model that is wanted
 log = logging.getLogger(__name__)
@@ -71,14 +70,7 @@ class Stateless:
 
     async def close(self) -> None:
         """Interrupt all turns; what was said is paid, and whoever reads is told."""
-        tasks = tuple(self._taking)
-        for stop in tuple(self._taking.values()):
-            stop.request()
-        if tasks:
-            await asyncio.wait(tasks, timeout=ENDING_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await stopped(self._taking)
 
     async def _take(self, turn: "Turn", payer: Payer | None, relay: Relay[ChatEvent]) -> None:
         try:

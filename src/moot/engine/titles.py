@@ -22,7 +22,7 @@ from moot.providers.registry import Resolved
 from moot.store.database import Database
 from moot.store.discussions import give_title, tell_change
 from moot.store.rates import Rates
-from moot.streams.stop import Stop
+from moot.streams.stop import Stop, stopped
 
 LONGEST = 80  # characters of a title
 MOST_WORDS = 12  # whoever says more did not understand what a title is
@@ -30,7 +30,6 @@ WORDS = 4000  # characters of the message that a clerk reads
 SECONDS = 60.0
 MOST_WAITING = 50
 TITLES_A_MINUTE = 20  # for an account
-ENDING_SECONDS = 1.0
 
 # Quotation marks (straight, curly, French, Japanese) and what markdown marks words with.
 QUOTES = re.compile('["\u201c-\u201f\u00ab\u00bb\u300c\u300d*`]')
@@ -62,14 +61,7 @@ class Titles:
 
     async def close(self) -> None:
         """End what goes on: a clerk that is speaking is stopped, so that its words are still paid for."""
-        tasks = tuple(self._waiting)
-        for stop in self._waiting.values():
-            stop.request()
-        if tasks:
-            await asyncio.wait(tasks, timeout=ENDING_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await stopped(self._waiting)
 
     async def _find(self, payer: Payer, discussion: Discussion, clerk: str, words: str, stop: Stop) -> None:
         try:

@@ -1,12 +1,13 @@
 """Whether a run, or one participant of it, should end, and why. What a person wants outranks the rest."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from moot.model.events import Reason
 
 RANKS: tuple[Reason, ...] = ("late", "over_cap", "follow_up_interrupt", "stopped_by_user")
+ENDING_SECONDS = 1.0
 
 
 class Stop:
@@ -46,3 +47,15 @@ class Stop:
             except TimeoutError:
                 return False
         return True
+
+
+async def stopped(tasks: Mapping["asyncio.Task[None]", Stop]) -> None:
+    """Stop what goes on, so that what was said is still paid for; whatever does not end soon is cancelled."""
+    ending = tuple(tasks)
+    for stop in tuple(tasks.values()):
+        stop.request()
+    if ending:
+        await asyncio.wait(ending, timeout=ENDING_SECONDS)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)
