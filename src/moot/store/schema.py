@@ -235,6 +235,7 @@ run = Table(
     Column("begun", Integer, nullable=False, server_default="0"),  # the revision that is being executed
     Column("retried", Json(dict[str, int]), nullable=True),  # participants, and the revision they are due in
     Column("reserved", Float(53), nullable=True),  # US dollars of the budget, while it goes on
+    Column("again", Text, nullable=True),  # the answer of which it makes another version
     _time(),
     _time("ended_at", null=True),
     Index(None, "account", "status"),
@@ -284,8 +285,11 @@ message = Table(
     Column("upto", Number, nullable=True),
     Column("instruction", Text, nullable=True),
     Column("script", Text, nullable=True),  # speech and actions as an array
+    Column("version_of", Text, nullable=True),  # the answer instead of which it stands from its number on
+    Column("copy_of", Text, nullable=True),  # the earlier version that was chosen again
     _time(),
     UniqueConstraint("run", "stage", "round", "participant"),
+    Index(None, "version_of"),
     Index(None, "discussion", "place", "number"),
 )
 
@@ -389,6 +393,23 @@ reup = Table(  # a week whose budget was begun anew, and when
     Column("account", Text, ForeignKey("account.id", ondelete="CASCADE"), primary_key=True),
     Column("week", Float(53), primary_key=True),
     _time(),
+)
+
+line_up = Table(  # who sits at a table and how they speak, kept to be used again
+    "line_up",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("name", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("participants", Json(tuple[Participant, ...]), nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("clerk", Text, nullable=True),
+    Column("debate", Json(Debate), nullable=True),
+    Column("advisors", Json(Advisors), nullable=True),
+    Column("directed", Json(Directed), nullable=True),
+    _time(),
+    Index(None, "tenant"),
 )
 
 insight = Table(
