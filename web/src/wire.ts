@@ -1,0 +1,1352 @@
+// Written by `python web/wire.py` from the values of the server. Not to be edited.
+
+export interface Acceptance {
+  persona: string;
+  field: "description" | "system_prompt";
+  before: string;
+  after: string;
+  made: boolean;
+  participant: string;
+  replaced: string | null;
+}
+
+export interface Accepted {
+  message: Message | null;
+  run: Run;
+}
+
+export interface ActionDropped {
+  type: "action_dropped";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  name: string;
+  reason: string;
+}
+
+export interface ActionTaken {
+  type: "action";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  id: string;
+  action: Open | Close | Clear | Delete | DrawText | DrawShape | DrawChart | DrawLatex | DrawTable | DrawLine | DrawCode | EditCode | Spotlight | Laser | PlayVideo;
+}
+
+export interface Activity {
+  type: "activity";
+  runs: readonly Run[];
+}
+
+export interface AdvisorRules {
+  early?: number;
+  budget?: number;
+  cross_talk?: boolean;
+  synthesis?: boolean;
+}
+
+export interface Advisors {
+  early?: number;
+  budget?: number;
+  cross_talk?: boolean;
+  synthesis?: boolean;
+}
+
+export interface Agreed {
+  type: "agreed";
+  run: string;
+  seq: number;
+  at: number;
+  basis: string;
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  agree: boolean;
+  reason: string;
+  saved: number | null;
+}
+
+export interface AllProposed {
+  type: "done";
+  proposals: number;
+  dropped: readonly Dropped[];
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  message: string;
+}
+
+export interface Answer {
+  text: string;
+  thoughts: string;
+  details: string;
+  script: string;
+}
+
+export interface AnsweredAgain {
+  type: "answered";
+  round: number;
+  answer: string;
+}
+
+export interface Asserted {
+  assertions: string;
+  judge?: string | null;
+}
+
+export interface BallotCast {
+  type: "ballot";
+  run: string;
+  seq: number;
+  at: number;
+  basis: string;
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  participant: string;
+  order: readonly (readonly string[])[];
+}
+
+export interface Board {
+  open: boolean;
+  elements: readonly Element[];
+}
+
+export interface Budget {
+  budget: number | null;
+  week_begins: number;
+  week_ends: number;
+  spent: number;
+  reserved: number;
+  left: number | null;
+  reup_at: number | null;
+}
+
+export interface Charge {
+  purpose: "answer" | "assertion" | "consolidation" | "director" | "export" | "gate" | "improvement" | "ledger" | "perspective" | "ranking" | "recap" | "summary" | "synthesis" | "title";
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  participant: string | null;
+  id: string;
+}
+
+export interface ChartData {
+  labels: readonly string[];
+  legends: readonly string[];
+  series: readonly (readonly number[])[];
+}
+
+export interface Claim {
+  claim: string;
+  supporters: readonly Voice[];
+  opponents: readonly Voice[];
+  minority: boolean;
+}
+
+export interface Clear {
+  name: "wb_clear";
+}
+
+export interface Close {
+  name: "wb_close";
+}
+
+export interface CodeLine {
+  id: string;
+  text: string;
+}
+
+export interface Consolidated {
+  consolidation: Consolidation;
+  usage: Usage;
+  cost: number | null;
+}
+
+export interface Consolidation {
+  id: string;
+  project: string;
+  status: "completed" | "failed" | "running";
+  model: string;
+  patterns: readonly Pattern[];
+  fault: string | null;
+  created_at: number;
+  ended_at: number | null;
+}
+
+export interface CrossModel {
+  agreements: readonly string[];
+  disagreements: readonly string[];
+  convergenceSummary: string;
+}
+
+export interface Debate {
+  lead?: string | null;
+  quorum?: number | null;
+  deadline?: number | null;
+  gate?: boolean;
+  ranking?: boolean;
+  ledger?: boolean;
+}
+
+export interface DebateRules {
+  lead?: string | null;
+  quorum?: number | null;
+  deadline?: number | null;
+  gate?: boolean;
+  ranking?: boolean;
+  ledger?: boolean;
+}
+
+export interface Decided {
+  type: "decision";
+  run: string;
+  seq: number;
+  at: number;
+  basis: string;
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  turn: number;
+  next: string;
+  reason: string;
+  by: "model" | "rules";
+}
+
+export interface Delete {
+  name: "wb_delete";
+  elementId: string;
+}
+
+export interface Directed {
+  turns?: number;
+  trigger?: string | null;
+  topic?: string;
+}
+
+export interface Discussion {
+  id: string;
+  title: string;
+  status: "active" | "archived" | "completed";
+  mode: string;
+  participants: readonly Participant[];
+  rounds: number;
+  persona: string | null;
+  project: string | null;
+  language: string | null;
+  model: string | null;
+  clerk: string | null;
+  debate: Debate | null;
+  advisors: Advisors | null;
+  directed: Directed | null;
+  summary: string | null;
+  usefulness: number | null;
+  exported_at: number | null;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface DiscussionChange {
+  title?: string;
+  status?: "active" | "archived" | "completed";
+  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
+  participants?: readonly (string | Wanted)[];
+  rounds?: number;
+  persona?: string | null;
+  project?: string | null;
+  language?: string;
+  model?: string | null;
+  debate?: DebateRules | null;
+  advisors?: AdvisorRules | null;
+  directed?: LessonRules | null;
+  clerk?: string | null;
+}
+
+export interface DiscussionChanged {
+  type: "discussion_changed";
+  discussion: Discussion;
+  runs: readonly Run[];
+}
+
+export interface DiscussionDeleted {
+  type: "discussion_deleted";
+  id: string;
+}
+
+export interface DiscussionDraft {
+  message: string;
+  participants: readonly (string | Wanted)[];
+  title?: string | null;
+  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
+  rounds?: number;
+  persona?: string | null;
+  project?: string | null;
+  language?: string | null;
+  model?: string | null;
+  debate?: DebateRules | null;
+  advisors?: AdvisorRules | null;
+  directed?: LessonRules | null;
+  clerk?: string | null;
+  files?: readonly string[];
+  cap?: number | null;
+}
+
+export interface DiscussionRead {
+  discussion: Discussion;
+  messages: readonly Message[];
+  before: number | null;
+  runs: readonly Run[];
+}
+
+export interface DrawChart {
+  name: "wb_draw_chart";
+  elementId: string | null;
+  chartType: "area" | "bar" | "column" | "line" | "pie" | "radar" | "ring" | "scatter";
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  data: ChartData;
+  themeColors: readonly string[];
+}
+
+export interface DrawCode {
+  name: "wb_draw_code";
+  elementId: string | null;
+  language: string;
+  code: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  fileName: string;
+}
+
+export interface DrawLatex {
+  name: "wb_draw_latex";
+  elementId: string | null;
+  latex: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  color: string;
+}
+
+export interface DrawLine {
+  name: "wb_draw_line";
+  elementId: string | null;
+  startX: number;
+  startY: number;
+  endX: number;
+  endY: number;
+  color: string;
+  width: number;
+  style: "dashed" | "solid";
+  points: readonly ["" | "arrow" | "dot", "" | "arrow" | "dot"];
+}
+
+export interface DrawShape {
+  name: "wb_draw_shape";
+  elementId: string | null;
+  shape: "circle" | "rectangle" | "triangle";
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  fillColor: string;
+}
+
+export interface DrawTable {
+  name: "wb_draw_table";
+  elementId: string | null;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  data: readonly (readonly string[])[];
+  themeColor: string;
+}
+
+export interface DrawText {
+  name: "wb_draw_text";
+  elementId: string | null;
+  content: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  fontSize: number;
+  color: string;
+}
+
+export interface Dropped {
+  name: string;
+  reason: string;
+}
+
+export interface EditCode {
+  name: "wb_edit_code";
+  elementId: string;
+  operation: "delete_lines" | "insert_after" | "insert_before" | "replace_lines";
+  lineId: string | null;
+  lineIds: readonly string[];
+  content: string;
+}
+
+export interface Element {
+  id: string;
+  drawing: DrawText | DrawShape | DrawChart | DrawLatex | DrawTable | DrawLine | DrawCode;
+  by: string | null;
+  listing: Listing;
+}
+
+export interface Estimate {
+  forecast: Forecast;
+  left: number | null;
+}
+
+export interface Exported {
+  discussion: string;
+  summary: string;
+  usefulness: number;
+  insights: readonly Insight[];
+  model: string;
+  usage: Usage;
+  cost: number | null;
+}
+
+export interface Fault {
+  kind: "api_error" | "auth" | "bad_response" | "content_blocked" | "context_length" | "network" | "overloaded" | "rate_limit" | "timeout";
+  message: string;
+  retryable: boolean;
+  retry_after: number | null;
+}
+
+export interface FieldError {
+  field: string;
+  message: string;
+}
+
+export interface File {
+  type: "file";
+  name: string;
+  media_type: string;
+  data: unknown;
+}
+
+export interface Flip {
+  participant: string;
+  before: string;
+  after: string;
+  because_of: string | null;
+  quote: string;
+  message: string;
+}
+
+export interface Forecast {
+  lines: readonly ForecastLine[];
+  calls: number;
+  input: number;
+  output: number;
+  cost: number;
+  unknown: readonly string[];
+}
+
+export interface ForecastLine {
+  purpose: "answer" | "assertion" | "consolidation" | "director" | "export" | "gate" | "improvement" | "ledger" | "perspective" | "ranking" | "recap" | "summary" | "synthesis" | "title";
+  participant: string | null;
+  model: string;
+  calls: number;
+  input: number;
+  output: number;
+  cost: number | null;
+}
+
+export interface Generating {
+  discussion: string;
+  runs: number;
+}
+
+export interface GoOn {
+  turns?: number;
+}
+
+export interface Improved {
+  type: "done";
+  outcome: "all_pass" | "failed" | "no_more_rounds";
+  trial: Trial;
+  message: string;
+}
+
+export interface Improving {
+  type: "improving";
+  trial: Trial;
+}
+
+export interface Insight {
+  id: string;
+  discussion: string;
+  project: string | null;
+  kind: "decision" | "pain_point" | "pattern" | "solution" | "strength";
+  title: string;
+  detail: string;
+  category: string;
+  suggestion: string | null;
+  severity: "blocker" | "high" | "low" | "medium" | null;
+  paired: string | null;
+  messages: readonly string[];
+  created_at: number;
+}
+
+export interface InsightPage {
+  insights: readonly Insight[];
+  next: string | null;
+}
+
+export interface Judged {
+  trial: Trial;
+  usage: Usage;
+  cost: number | null;
+}
+
+export interface KnowledgeRoutesAsked {
+  model?: string | null;
+}
+
+export interface LaneReport {
+  participant: string;
+  status: "complete" | "debate" | "error" | "initial";
+  error: string | null;
+  late: boolean;
+  name: string;
+  model: string;
+  anchors: Readonly<Record<string, string>>;
+}
+
+export interface Laser {
+  name: "laser";
+  elementId: string;
+  color: string;
+}
+
+export interface Ledger {
+  claims: readonly Claim[];
+  flips: readonly Flip[];
+  unproven: number;
+}
+
+export interface LedgerMade {
+  type: "ledger";
+  run: string;
+  seq: number;
+  at: number;
+  basis: string;
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  ledger: Ledger;
+}
+
+export interface LessonRules {
+  turns?: number;
+  trigger?: string | null;
+  topic?: string;
+}
+
+export interface Listing {
+  lines: readonly CodeLine[];
+  named: number;
+}
+
+export interface Login {
+  name: string;
+  password: string;
+}
+
+export interface MadeToken {
+  id: string;
+  name: string;
+  created_at: number;
+  secret: string;
+}
+
+export interface Me {
+  account: string;
+  tenant: string;
+  name: string;
+  kind: "local" | "session" | "token";
+}
+
+export interface Message {
+  id: string;
+  discussion: string;
+  role: "assistant" | "synthesis" | "system" | "user";
+  content: string;
+  number: number;
+  run: string | null;
+  participant: string | null;
+  name: string | null;
+  stage: string | null;
+  round: number;
+  status: "completed" | "failed" | "interrupted" | "partial" | "stopped";
+  thoughts: string;
+  details: string;
+  provider: string | null;
+  model: string | null;
+  usage: Usage | null;
+  cost: number | null;
+  latency: number | null;
+  first_token: number | null;
+  fault: Fault | null;
+  audience: readonly string[] | null;
+  thread: string | null;
+  files: readonly string[] | null;
+  hidden: boolean;
+  view: string | null;
+  upto: number | null;
+  instruction: string | null;
+  script: string | null;
+  created_at: number;
+}
+
+export interface ModelRequest {
+  model: string;
+  messages: readonly Told[];
+  system: string;
+  tools: readonly Tool[];
+  temperature: number | null;
+  max_tokens: number | null;
+  stop: readonly string[];
+  json_schema: unknown | null;
+  array_of: unknown | null;
+  thinking: "high" | "low" | "medium" | null;
+}
+
+export interface NewKey {
+  key: string;
+}
+
+export interface NewMessage {
+  message: string;
+  to?: readonly string[] | null;
+  files?: readonly string[];
+  cap?: number | null;
+}
+
+export interface NewToken {
+  name: string;
+}
+
+export interface Notice {
+  type: "notice";
+  run: string;
+  seq: number;
+  at: number;
+  kind: "agreed" | "asked_again" | "cap" | "fallback" | "gave_up" | "lead_replaced" | "missing" | "next_key" | "recap" | "resumed" | "retried" | "retry" | "waiting";
+  message: string;
+  participant: string | null;
+  charge: Charge | null;
+}
+
+export interface Open {
+  name: "wb_open";
+}
+
+export interface Page {
+  discussions: readonly Discussion[];
+  next: string | null;
+}
+
+export interface Participant {
+  id: string;
+  name: string;
+  model: string;
+  persona?: string | null;
+  temperature?: number | null;
+  max_tokens?: number | null;
+  thinking?: "high" | "low" | "medium" | null;
+  role?: "assistant" | "student" | "teacher" | null;
+  priority?: number;
+  active?: boolean;
+  colour?: string | null;
+  avatar?: string | null;
+}
+
+export interface Pattern {
+  id: string;
+  kind: "architecture" | "pain" | "pattern" | "solution" | "success" | "tool";
+  title: string;
+  description: string;
+  evidence: readonly string[];
+  frequency: number;
+  severity: "blocker" | "high" | "low" | "medium" | null;
+  tags: readonly string[];
+}
+
+export interface Patterns {
+  completed: Consolidation | null;
+  newest: Consolidation | null;
+}
+
+export interface PerModel {
+  participant: string;
+  initialSummary: string;
+  refinedSummary: string;
+  changedPosition: boolean;
+  keyPoints: readonly string[];
+}
+
+export interface Persona {
+  id: string;
+  name: string;
+  description: string;
+  system_prompt: string;
+  traits: readonly string[];
+  specialisations: readonly string[];
+  category: string;
+  colour: string;
+  uses: number;
+  success_rate: number | null;
+  level: number;
+  shipped: boolean;
+  created_at: number;
+}
+
+export interface PersonaChange {
+  name?: string;
+  description?: string;
+  system_prompt?: string;
+  traits?: readonly string[];
+  specialisations?: readonly string[];
+  category?: string;
+  colour?: string;
+}
+
+export interface PersonaDraft {
+  name: string;
+  description?: string;
+  system_prompt?: string;
+  traits?: readonly string[];
+  specialisations?: readonly string[];
+  category?: string;
+  colour?: string;
+}
+
+export interface PersonaPage {
+  personas: readonly Persona[];
+  next: string | null;
+}
+
+export interface PerspectivesAsked {
+  questions: readonly string[];
+  model: string;
+  usage: Usage;
+  cost: number | null;
+}
+
+export interface Place {
+  participant: string;
+  points: number;
+  votes: number;
+}
+
+export interface PlayVideo {
+  name: "play_video";
+  elementId: string;
+}
+
+export interface Post {
+  id: string;
+  project: string;
+  title: string;
+  excerpt: string;
+  published_at: number | null;
+  created_at: number;
+}
+
+export interface PostChange {
+  title?: string;
+  excerpt?: string;
+  published?: boolean;
+}
+
+export interface PostDraft {
+  title: string;
+  excerpt?: string;
+  published?: boolean;
+}
+
+export interface PostPage {
+  posts: readonly Post[];
+  next: string | null;
+}
+
+export interface Problem {
+  title: string;
+  status: number;
+  detail: string;
+  errors?: readonly FieldError[];
+  type?: string;
+}
+
+export interface Project {
+  id: string;
+  name: string;
+  description: string;
+  repository: string;
+  created_at: number;
+}
+
+export interface ProjectChange {
+  name?: string;
+  description?: string;
+  repository?: string;
+}
+
+export interface ProjectDraft {
+  name: string;
+  description?: string;
+  repository?: string;
+}
+
+export interface ProjectPage {
+  projects: readonly Project[];
+  next: string | null;
+}
+
+export interface Prompted {
+  type: "prompted";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  message: string;
+}
+
+export interface Proposal {
+  name: string;
+  category: "challenger" | "figure" | "role" | "thinker";
+  description: string;
+  rationale: string;
+}
+
+export interface Proposed {
+  type: "proposal";
+  proposal: Proposal;
+}
+
+export interface Proposing {
+  type: "proposing";
+  model: string;
+}
+
+export interface ProviderModels {
+  provider: string;
+  key: "missing" | "not needed" | "own" | "server";
+  models: readonly string[];
+  token_rates: Readonly<Record<string, TokenRate>>;
+  error: string | null;
+}
+
+export interface ProviderStatus {
+  name: string;
+  api: "anthropic" | "google" | "local" | "openai" | "scripted" | null;
+  origin: string;
+  key: "missing" | "not needed" | "own" | "server";
+  variables: readonly string[];
+  stored_at: number | null;
+}
+
+export interface Ranking {
+  places: readonly Place[];
+  ballots: Readonly<Record<string, readonly (readonly string[])[]>>;
+}
+
+export interface RankingMade {
+  type: "ranking";
+  run: string;
+  seq: number;
+  at: number;
+  basis: string;
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  ranking: Ranking;
+}
+
+export interface Recapped {
+  type: "recap";
+  run: string;
+  seq: number;
+  at: number;
+  basis: string;
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  message: string;
+  title: string;
+  discussion: string;
+  recap: string;
+}
+
+export interface Reply {
+  question: string;
+  answer: string;
+}
+
+export interface Report {
+  id: string;
+  discussion: string;
+  message: string | null;
+  mode: string;
+  status: "running" | "waiting" | "completed" | "failed" | "interrupted" | "stopped";
+  created_at: number;
+  ended_at: number | null;
+  revision: number;
+  lanes: readonly LaneReport[];
+  summary: Summary | null;
+  ranking: Ranking | null;
+  claims: readonly Claim[];
+  flips: readonly Flip[];
+  agreed: Agreed | null;
+  decisions: readonly Decided[];
+  usage: Usage;
+  cost: number;
+  unpriced: number;
+}
+
+export interface Resync {
+  type: "resync";
+  after: number;
+}
+
+export interface Retry {
+  model?: string | null;
+}
+
+export interface Round {
+  description: string;
+  change: string;
+  answer: string;
+  verdicts: readonly Verdict[];
+  better: boolean;
+  cost: number | null;
+  created_at: number;
+}
+
+export interface RoundEnded {
+  type: "round_ended";
+  number: number;
+  round: Round;
+}
+
+export interface Run {
+  id: string;
+  discussion: string;
+  message: string | null;
+  mode: string;
+  status: "running" | "waiting" | "completed" | "failed" | "interrupted" | "stopped";
+  created_at: number;
+  ended_at: number | null;
+  revision: number;
+}
+
+export interface RunEnded {
+  type: "run_ended";
+  run: string;
+  seq: number;
+  at: number;
+  status: "completed" | "failed" | "interrupted" | "stopped";
+}
+
+export interface RunStarted {
+  type: "run_started";
+  run: string;
+  seq: number;
+  at: number;
+  participants: readonly Participant[];
+}
+
+export interface SituationKnown {
+  situation: string;
+  model: string;
+  answers?: readonly Reply[];
+}
+
+export interface SituationTold {
+  situation: string;
+  model: string;
+}
+
+export interface Spending {
+  calls: number;
+  input: number;
+  output: number;
+  reasoning: number;
+  cached: number;
+  cache_written: number;
+  estimated: boolean;
+  cost: number;
+  unpriced: number;
+}
+
+export interface SpendingOn {
+  calls: number;
+  input: number;
+  output: number;
+  reasoning: number;
+  cached: number;
+  cache_written: number;
+  estimated: boolean;
+  cost: number;
+  unpriced: number;
+  key: string | null;
+  title: string | null;
+}
+
+export interface Spotlight {
+  name: "spotlight";
+  elementId: string;
+  dimOpacity: number;
+}
+
+export interface StageStarted {
+  type: "stage_started";
+  run: string;
+  seq: number;
+  at: number;
+  stage: string;
+  round: number;
+}
+
+export interface Started {
+  discussion: Discussion;
+  message: Message | null;
+  run: Run;
+}
+
+export interface StopWish {
+  participant?: string | null;
+}
+
+export interface StoredFile {
+  id: string;
+  name: string;
+  media_type: string;
+  size: number;
+  created_at: number;
+}
+
+export interface Summary {
+  originalPrompt: string;
+  overview: string;
+  crossModel: CrossModel;
+  perModel: readonly PerModel[];
+}
+
+export interface SummaryMade {
+  type: "summary";
+  run: string;
+  seq: number;
+  at: number;
+  basis: string;
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  summary: Summary;
+}
+
+export interface Supposed {
+  message: string;
+  participants?: readonly (string | Wanted)[] | null;
+  title?: string | null;
+  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
+  rounds?: number;
+  persona?: string | null;
+  project?: string | null;
+  language?: string | null;
+  model?: string | null;
+  debate?: DebateRules | null;
+  advisors?: AdvisorRules | null;
+  directed?: LessonRules | null;
+  clerk?: string | null;
+  files?: readonly string[];
+  cap?: number | null;
+  discussion?: string | null;
+  to?: readonly string[] | null;
+}
+
+export interface Text {
+  type: "text";
+  text: string;
+}
+
+export interface TextDelta {
+  type: "text_delta";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  text: string;
+}
+
+export interface TextRetracted {
+  type: "text_retracted";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+}
+
+export interface Thought {
+  type: "thought";
+  text: string;
+  signature: string;
+}
+
+export interface ThoughtDelta {
+  type: "thought_delta";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  text: string;
+}
+
+export interface Thread {
+  lane: LaneReport;
+  messages: readonly Message[];
+}
+
+export interface Token {
+  id: string;
+  name: string;
+  created_at: number;
+}
+
+export interface TokenRate {
+  characters_per_token: number;
+  tokens: number;
+}
+
+export interface Told {
+  role: "assistant" | "user";
+  parts: readonly (Text | Thought | File | ToolCall | ToolResult)[];
+}
+
+export interface Tool {
+  name: string;
+  description: string;
+  parameters: unknown;
+}
+
+export interface ToolCall {
+  type: "tool_call";
+  id: string;
+  name: string;
+  arguments: string;
+  signature: string;
+}
+
+export interface ToolCalled {
+  type: "tool_call";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  call_id: string;
+  name: string;
+  arguments: string;
+}
+
+export interface ToolResult {
+  type: "tool_result";
+  call_id: string;
+  name: string;
+  content: string;
+  is_error: boolean;
+}
+
+export interface Trial {
+  id: string;
+  message: string;
+  judge: string;
+  assertions: readonly string[];
+  verdicts: readonly Verdict[];
+  rounds: readonly Round[];
+  acceptance: Acceptance | null;
+  created_at: number;
+  accepted_at: number | null;
+}
+
+export interface Tried {
+  type: "rewritten";
+  round: number;
+  change: string;
+  description: string;
+}
+
+export interface TurnEnded {
+  type: "turn_ended";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  status: "completed" | "failed" | "interrupted" | "partial" | "stopped";
+  message: Answer;
+  model: string;
+  usage: Usage;
+  cost: number | null;
+  finish: "content_filter" | "length" | "stop" | "tool_calls" | null;
+  fault: Fault | null;
+  first_token: number | null;
+  latency: number;
+}
+
+export interface TurnStarted {
+  type: "turn_started";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  attempt: number;
+  model: string;
+}
+
+export interface Usage {
+  type: "usage";
+  input: number;
+  output: number;
+  reasoning: number;
+  cached: number;
+  cache_written: number;
+  estimated: boolean;
+}
+
+export interface UsageReport {
+  since: string;
+  until: string;
+  by: "day" | "discussion" | "model" | "purpose";
+  total: Spending;
+  rows: readonly SpendingOn[];
+}
+
+export interface Verdict {
+  passed: boolean;
+  reason: string;
+}
+
+export interface Voice {
+  participant: string;
+  quote: string;
+  message: string;
+}
+
+export interface Wanted {
+  id?: string | null;
+  model: string;
+  persona?: string | null;
+  name?: string | null;
+  temperature?: number | null;
+  max_tokens?: number | null;
+  thinking?: "high" | "low" | "medium" | null;
+  role?: "assistant" | "student" | "teacher" | null;
+  priority?: number;
+  active?: boolean;
+  colour?: string | null;
+  avatar?: string | null;
+}
+
+export type Event = RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded;
+
+export type Change = Activity | DiscussionChanged | DiscussionDeleted;
+
+export interface Calls {
+  "GET /api/activity": { takes: null; gives: readonly Generating[] };
+  "GET /api/budget": { takes: null; gives: Budget };
+  "POST /api/budget/re-up": { takes: null; gives: Budget };
+  "GET /api/discussions": { takes: null; gives: Page };
+  "POST /api/discussions": { takes: DiscussionDraft; gives: Started };
+  "DELETE /api/discussions/{id}": { takes: null; gives: null };
+  "GET /api/discussions/{id}": { takes: null; gives: DiscussionRead };
+  "PATCH /api/discussions/{id}": { takes: DiscussionChange; gives: Discussion };
+  "POST /api/discussions/{id}/archive": { takes: null; gives: Discussion };
+  "GET /api/discussions/{id}/board": { takes: null; gives: Board };
+  "GET /api/discussions/{id}/board.png": { takes: null; gives: unknown };
+  "GET /api/discussions/{id}/board.svg": { takes: null; gives: null };
+  "POST /api/discussions/{id}/continue": { takes: GoOn | null; gives: Accepted };
+  "POST /api/discussions/{id}/export": { takes: KnowledgeRoutesAsked | null; gives: Exported };
+  "GET /api/discussions/{id}/insights": { takes: null; gives: InsightPage };
+  "POST /api/discussions/{id}/messages": { takes: NewMessage; gives: Accepted };
+  "GET /api/discussions/{id}/turns/{turn}/prompt": { takes: null; gives: ModelRequest };
+  "POST /api/estimate": { takes: Supposed; gives: Estimate };
+  "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted };
+  "POST /api/files": { takes: FormData; gives: StoredFile };
+  "DELETE /api/files/{id}": { takes: null; gives: null };
+  "GET /api/files/{id}": { takes: null; gives: StoredFile };
+  "GET /api/files/{id}/content": { takes: null; gives: null };
+  "DELETE /api/keys/{provider}": { takes: null; gives: null };
+  "PUT /api/keys/{provider}": { takes: NewKey; gives: null };
+  "POST /api/login": { takes: Login; gives: Me };
+  "POST /api/logout": { takes: null; gives: null };
+  "GET /api/me": { takes: null; gives: Me };
+  "GET /api/messages/{id}/assertions": { takes: null; gives: readonly Trial[] };
+  "POST /api/messages/{id}/assertions": { takes: Asserted; gives: Judged };
+  "GET /api/models": { takes: null; gives: readonly ProviderModels[] };
+  "GET /api/personas": { takes: null; gives: PersonaPage };
+  "POST /api/personas": { takes: PersonaDraft; gives: Persona };
+  "DELETE /api/personas/{id}": { takes: null; gives: null };
+  "GET /api/personas/{id}": { takes: null; gives: Persona };
+  "PATCH /api/personas/{id}": { takes: PersonaChange; gives: Persona };
+  "POST /api/perspectives": { takes: SituationKnown; gives: Proposing | Proposed | AllProposed };
+  "POST /api/perspectives/questions": { takes: SituationTold; gives: PerspectivesAsked };
+  "GET /api/projects": { takes: null; gives: ProjectPage };
+  "POST /api/projects": { takes: ProjectDraft; gives: Project };
+  "DELETE /api/projects/{id}": { takes: null; gives: null };
+  "GET /api/projects/{id}": { takes: null; gives: Project };
+  "PATCH /api/projects/{id}": { takes: ProjectChange; gives: Project };
+  "POST /api/projects/{id}/consolidate": { takes: KnowledgeRoutesAsked | null; gives: Consolidated };
+  "GET /api/projects/{id}/insights": { takes: null; gives: InsightPage };
+  "GET /api/projects/{id}/patterns": { takes: null; gives: Patterns };
+  "GET /api/projects/{id}/posts": { takes: null; gives: PostPage };
+  "POST /api/projects/{id}/posts": { takes: PostDraft; gives: Post };
+  "DELETE /api/projects/{id}/posts/{post_id}": { takes: null; gives: null };
+  "PATCH /api/projects/{id}/posts/{post_id}": { takes: PostChange; gives: Post };
+  "GET /api/providers": { takes: null; gives: readonly ProviderStatus[] };
+  "GET /api/runs/{id}": { takes: null; gives: Report };
+  "GET /api/runs/{id}/events": { takes: null; gives: RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
+  "GET /api/runs/{id}/lanes/{participant}/messages": { takes: null; gives: Thread };
+  "POST /api/runs/{id}/lanes/{participant}/retry": { takes: Retry | null; gives: Run };
+  "POST /api/runs/{id}/lanes/{participant}/stop": { takes: null; gives: Run };
+  "POST /api/runs/{id}/retry-failed": { takes: null; gives: Run };
+  "POST /api/runs/{id}/stop": { takes: StopWish | null; gives: Run };
+  "GET /api/tokens": { takes: null; gives: readonly Token[] };
+  "POST /api/tokens": { takes: NewToken; gives: MadeToken };
+  "DELETE /api/tokens/{id}": { takes: null; gives: null };
+  "GET /api/trials/{id}": { takes: null; gives: Trial };
+  "POST /api/trials/{id}/accept": { takes: null; gives: Trial };
+  "POST /api/trials/{id}/improve": { takes: null; gives: Improving | Tried | AnsweredAgain | RoundEnded | Improved };
+  "POST /api/trials/{id}/undo": { takes: null; gives: Trial };
+  "GET /api/usage": { takes: null; gives: UsageReport };
+}
