@@ -7,7 +7,7 @@ function onlyWoff2(): Plugin {
     name: "only-woff2",
     enforce: "pre",
     transform(code, id) {
-      if (!id.includes("katex") || !id.split("?")[0].endsWith(".css")) return;
+      if (!id.includes("katex") || !id.split("?", 1).join().endsWith(".css")) return;
       return code.replace(/,url\([^)]*\.(woff|ttf)\) format\("[a-z]+"\)/g, "");
     },
   };

@@ -1,0 +1,140 @@
+/** What the page knows right now: the one place where what is heard meets what is shown. */
+
+import { call, Refusal } from "./api.ts";
+import { hear, opened, positions, withOlder, withPage, type Heard, type Open } from "./state/discussion.ts";
+import { EMPTY, shelve, withShelfPage, type Shelf } from "./state/shelf.ts";
+import { Stream, type Connection } from "./transport/stream.ts";
+import type { Discussion, Me } from "./wire.ts";
+
+const SETTLE = 250; // milliseconds after something ended, before what was stored is read
+
+export interface Shown {
+  q: string;
+  status: Discussion["status"];
+}
+
+class Live {
+  me = $state.raw<Me | null>(null);
+  connection = $state.raw<Connection>("connecting");
+  shelf = $state.raw<Shelf>(EMPTY);
+  shown = $state.raw<Shown>({ q: "", status: "active" });
+  open = $state.raw<Open | null>(null);
+  /** Why the open discussion cannot be shown. */
+  trouble = $state.raw<string | null>(null);
+
+  #stream: Stream;
+  #waiting: Heard[] | null = null; // what is heard before the open discussion was read
+  #heard: Heard[] = [];
+  #frame = 0;
+  #settling: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    this.#stream = new Stream({
+      following: () => ({
+        discussion: this.open?.id ?? null,
+        after: this.open ? positions(this.open) : [],
+      }),
+      hear: (events) => this.#hear(events),
+      connection: (now) => this.#connected(now),
+    });
+    addEventListener("online", () => this.#stream.hurry());
+    document.addEventListener("visibilitychange", () => {
+      if (document.visibilityState === "visible") this.#stream.hurry();
+    });
+  }
+
+  /** Find out who is here, and begin to listen. */
+  async begin(): Promise<void> {
+    this.me = await call("GET /api/me");
+    this.#stream.connect();
+    await this.list();
+  }
+
+  /** Read the list anew, or the next page of it. */
+  async list(more = false): Promise<void> {
+    const { q, status } = this.shown;
+    const cursor = more ? this.shelf.next : null;
+    const page = await call("GET /api/discussions", { query: { q, status: q ? null : status, cursor } });
+    this.shelf = withShelfPage(this.shelf, page, more);
+  }
+
+  /** Open a discussion: listen to it first, so that nothing is missed while it is read. */
+  async enter(id: string): Promise<void> {
+    if (this.open?.id === id) return;
+    this.open = opened(id);
+    this.trouble = null;
+    this.#waiting = [];
+    this.#stream.connect();
+    await this.#readOpen(id);
+  }
+
+  leave(): void {
+    if (!this.open) return;
+    this.open = null;
+    this.#waiting = null;
+    this.#stream.connect();
+  }
+
+  /** Read the page before the oldest message that is there. */
+  async older(): Promise<void> {
+    const open = this.open;
+    if (!open || open.before === null) return;
+    const page = await call("GET /api/discussions/{id}", {
+      path: { id: open.id },
+      query: { before: open.before, limit: 100 },
+    });
+    if (this.open?.id === open.id) this.open = withOlder(this.open, page);
+  }
+
+  /** Read the newest page again, because something was changed that no event tells of. */
+  async refresh(): Promise<void> {
+    if (this.open) await this.#readOpen(this.open.id);
+  }
+
+  async #readOpen(id: string): Promise<void> {
+    try {
+      const page = await call("GET /api/discussions/{id}", { path: { id }, query: { limit: 100 } });
+      if (this.open?.id !== id) return;
+      this.open = hear(withPage(this.open, page), this.#waiting ?? []);
+      this.#waiting = null;
+      this.trouble = null;
+    } catch (error) {
+      if (this.open?.id === id && !this.open.discussion) this.trouble = (error as Error).message;
+      else if (!(error instanceof Refusal)) throw error;
+    }
+  }
+
+  #connected(now: Connection): void {
+    const back = now === "live" && this.connection === "lost";
+    this.connection = now;
+    if (!back) return;
+    void this.list().catch(() => undefined);
+    void this.refresh();
+  }
+
+  /** Gather what comes within a frame, so that many voices cost one change of the state. */
+  #hear(events: Heard[]): void {
+    this.#heard.push(...events);
+    if (document.visibilityState === "hidden") this.#take();
+    else this.#frame ||= requestAnimationFrame(() => this.#take());
+  }
+
+  #take(): void {
+    this.#frame = 0;
+    const events = this.#heard;
+    this.#heard = [];
+    const belongs = (one: Discussion) => !this.shown.q && one.status === this.shown.status;
+    this.shelf = events.reduce((shelf, event) => shelve(shelf, event, belongs), this.shelf);
+    if (this.#waiting) this.#waiting.push(...events);
+    else if (this.open) this.open = hear(this.open, events);
+    if (events.some((event) => event.type === "turn_ended" || event.type === "run_ended")) this.#settle();
+  }
+
+  /** What ended was stored: read its ids, and what else only the stored message has. */
+  #settle(): void {
+    clearTimeout(this.#settling);
+    this.#settling = setTimeout(() => void this.refresh(), SETTLE);
+  }
+}
+
+export const live = new Live();

@@ -1,0 +1,44 @@
+/** Keys that work everywhere on the page. The help sheet lists what is registered. */
+
+export interface Shortcut {
+  /** As it is shown, such as `Ctrl+K`, or `G P` for one key after the other. */
+  keys: string;
+  words: string;
+  act?: () => void;
+}
+
+const shortcuts: Shortcut[] = [];
+const APART = 800; // milliseconds between the keys of a sequence
+let first = { key: "", at: 0 };
+
+/** Register keys for as long as a view is there; without `act` they are only listed, and handled elsewhere. */
+export function register(...some: Shortcut[]): () => void {
+  shortcuts.push(...some);
+  return () => {
+    for (const one of some) shortcuts.splice(shortcuts.indexOf(one), 1);
+  };
+}
+
+export function listed(): readonly Shortcut[] {
+  return [...new Map(shortcuts.map((one) => [one.keys, one])).values()];
+}
+
+export function pressed(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.isComposing) return;
+  const key = nameOf(event);
+  const inField = event.target instanceof Element && event.target.closest("input, textarea, select") !== null;
+  const now = performance.now();
+  const sequence = now - first.at < APART ? `${first.key} ${key}` : "";
+  first = { key, at: now };
+  const found = shortcuts.findLast((one) => one.act && (one.keys === key || one.keys === sequence));
+  if (!found || (inField && !event.ctrlKey && key !== "Esc")) return;
+  if (document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  found.act?.();
+}
+
+function nameOf(event: KeyboardEvent): string {
+  const key = event.key === "Escape" ? "Esc" : event.key.length === 1 ? event.key.toUpperCase() : event.key;
+  const held = [event.ctrlKey || event.metaKey ? "Ctrl" : "", event.altKey ? "Alt" : ""].filter(Boolean);
+  return [...held, key].join("+");
+}

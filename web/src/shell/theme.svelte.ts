@@ -1,0 +1,28 @@
+/** Dark or light: as the system has it, unless somebody chose. */
+
+import { kept } from "./kept.ts";
+
+export type Theme = "system" | "light" | "dark";
+const NEXT: Record<Theme, Theme> = { system: "dark", dark: "light", light: "system" };
+const chosen = kept<Theme>("theme", "system");
+
+class Look {
+  theme = $state<Theme>(chosen.read());
+
+  constructor() {
+    this.#show();
+  }
+
+  next(): void {
+    this.theme = NEXT[this.theme];
+    chosen.write(this.theme);
+    this.#show();
+  }
+
+  #show(): void {
+    if (this.theme === "system") delete document.documentElement.dataset["theme"];
+    else document.documentElement.dataset["theme"] = this.theme;
+  }
+}
+
+export const look = new Look();

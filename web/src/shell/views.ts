@@ -1,0 +1,17 @@
+/** The views of the page by the first piece of their path. All but the ones of a first visit are loaded when asked for. */
+
+import type { Component } from "svelte";
+import Discussion from "../discussion/Discussion.svelte";
+import Start from "../start/Start.svelte";
+
+export interface View {
+  title: string;
+  load: () => Promise<{ default: Component }>;
+}
+
+const loaded = (component: Component) => () => Promise.resolve({ default: component });
+
+export const VIEWS: Record<string, View> = {
+  "": { title: "New discussion", load: loaded(Start) },
+  d: { title: "Discussion", load: loaded(Discussion) },
+};

@@ -1,0 +1,35 @@
+/** Who sits at the table, as the page shows them: a name, a colour, the same wherever they appear. */
+
+import type { Discussion, Participant } from "../wire.ts";
+
+export interface Person {
+  readonly id: string;
+  readonly name: string;
+  readonly colour: string;
+  readonly model: string | null;
+  readonly participant: Participant | null;
+}
+
+/** Hues far apart from each other, in the order of the seats; each is readable on light and dark. */
+const COLOURS = ["#2f7d80", "#b4532a", "#6a5acd", "#a07a12", "#b03a6b", "#3f7f3f", "#3a6fb5", "#8a5a44"];
+
+export function person(discussion: Discussion | null, id: string, name: string | null = null): Person {
+  const seats = discussion?.participants ?? [];
+  const place = seats.findIndex((one) => one.id === id);
+  const participant = seats[place] ?? null;
+  return {
+    id,
+    name: participant?.name ?? name ?? id,
+    colour: participant?.colour ?? colourOf(place < 0 ? hash(id) : place),
+    model: participant?.model ?? null,
+    participant,
+  };
+}
+
+export function colourOf(place: number): string {
+  return COLOURS[place % COLOURS.length] ?? "#2f7d80";
+}
+
+function hash(text: string): number {
+  return [...text].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9973, 7);
+}

@@ -1,0 +1,173 @@
+/** One answer of the table: its turns, its stages, and what was found in it, as far as was heard. */
+
+import type {
+  ActionTaken,
+  Agreed,
+  BallotCast,
+  Decided,
+  Event,
+  LedgerMade,
+  Message,
+  Notice,
+  Participant,
+  RankingMade,
+  Recapped,
+  Run as Stored,
+  SummaryMade,
+} from "../wire.ts";
+import { fresh, heard, isLive, keyOf, turnOf, type Seat, type Turn } from "./turn.ts";
+
+export interface Run {
+  readonly id: string;
+  readonly mode: string | null;
+  readonly status: Stored["status"] | null;
+  /** What it answers to; null where nobody asked, or where that is on an older page. */
+  readonly asked: Message | null;
+  /** The answer of which it makes another version. */
+  readonly again: string | null;
+  readonly participants: readonly Participant[];
+  readonly turns: readonly Turn[];
+  readonly stages: readonly { stage: string; round: number }[];
+  readonly notices: readonly Notice[];
+  readonly agreed: Agreed | null;
+  readonly summary: SummaryMade | null;
+  readonly ledger: LedgerMade | null;
+  readonly ranking: RankingMade | null;
+  readonly ballots: readonly BallotCast[];
+  readonly decisions: readonly Decided[];
+  readonly recaps: readonly Recapped[];
+  readonly actions: readonly ActionTaken[];
+  /** The number of the newest event that was heard; 0 before any. */
+  readonly heard: number;
+}
+
+export function emptyRun(id: string): Run {
+  return {
+    id,
+    mode: null,
+    status: null,
+    asked: null,
+    again: null,
+    participants: [],
+    turns: [],
+    stages: [],
+    notices: [],
+    agreed: null,
+    summary: null,
+    ledger: null,
+    ranking: null,
+    ballots: [],
+    decisions: [],
+    recaps: [],
+    actions: [],
+    heard: 0,
+  };
+}
+
+/** Hear what happened. What was heard before is not heard twice. */
+export function told(run: Run, event: Event): Run {
+  return event.seq <= run.heard ? run : { ...applied(run, event), heard: event.seq };
+}
+
+function applied(run: Run, event: Event): Run {
+  switch (event.type) {
+    case "run_started":
+      return { ...run, status: "running", participants: event.participants };
+    case "stage_started":
+      return { ...run, stages: [...run.stages, { stage: event.stage, round: event.round }] };
+    case "notice":
+      return {
+        ...run,
+        status: event.kind === "retried" ? "running" : run.status,
+        notices: [...run.notices, event],
+      };
+    case "turn_started":
+      return {
+        ...withTurn(run, event, event.at, (turn) => heard(turn, event)),
+        actions: withoutTurn(run, event),
+      };
+    case "text_retracted":
+      return {
+        ...withTurn(run, event, event.at, (turn) => heard(turn, event)),
+        actions: withoutTurn(run, event),
+      };
+    case "action":
+      return {
+        ...withTurn(run, event, event.at, (turn) => heard(turn, event)),
+        actions: [...run.actions, event],
+      };
+    case "turn_ended":
+      return {
+        ...withTurn(run, event, event.at, (turn) => heard(turn, event)),
+        actions: event.status === "failed" ? withoutTurn(run, event) : run.actions,
+      };
+    case "text_delta":
+    case "thought_delta":
+    case "action_dropped":
+    case "tool_call":
+      return withTurn(run, event, event.at, (turn) => heard(turn, event));
+    case "agreed":
+      return { ...run, agreed: event };
+    case "summary":
+      return { ...run, summary: event };
+    case "ledger":
+      return { ...run, ledger: event };
+    case "ranking":
+      return { ...run, ranking: event };
+    case "ballot":
+      return { ...run, ballots: [...run.ballots, event] };
+    case "decision":
+      return { ...run, decisions: [...run.decisions.filter((one) => one.turn !== event.turn), event] };
+    case "recap":
+      return { ...run, recaps: [...run.recaps, event] };
+    case "run_ended":
+      return { ...run, status: event.status };
+    case "prompted":
+      return run;
+    default:
+      return unheardOf(event, run);
+  }
+}
+
+/** A newer server may tell of things that this page does not know; they are left alone. */
+function unheardOf(_: never, run: Run): Run {
+  return run;
+}
+
+function withTurn(run: Run, seat: Seat, at: number, change: (turn: Turn) => Turn): Run {
+  const key = keyOf(seat);
+  const place = run.turns.findIndex((turn) => turn.key === key);
+  const before = run.turns[place];
+  if (!before) return { ...run, turns: [...run.turns, change(fresh(run.id, seat, at))] };
+  return { ...run, turns: run.turns.with(place, change(before)) };
+}
+
+/** The actions of a turn that begins anew, or fails, are void. */
+function withoutTurn(run: Run, seat: Seat): readonly ActionTaken[] {
+  const key = keyOf(seat);
+  return run.actions.some((one) => keyOf(one) === key)
+    ? run.actions.filter((one) => keyOf(one) !== key)
+    : run.actions;
+}
+
+/** Take in what was read of a run's messages: it is what counts, but for turns that are being spoken. */
+export function read(run: Run, messages: readonly Message[]): Run {
+  const asked = messages.find((one) => one.role === "user" && one.participant === null) ?? run.asked;
+  const turns = [...run.turns];
+  for (const message of messages) {
+    const turn = turnOf(message);
+    if (!turn) continue;
+    const place = turns.findIndex((one) => one.key === turn.key);
+    const known = turns[place];
+    if (!known) turns.push(turn);
+    else if (!isLive(known)) turns[place] = { ...turn, finish: known.finish, dropped: known.dropped };
+  }
+  return { ...run, asked, turns };
+}
+
+/** Take in how a run stands by the list of those that are live. */
+export function standing(run: Run, stored: Stored): Run {
+  return { ...run, mode: stored.mode, status: stored.status, again: run.again };
+}
+
+export const goesOn = (run: Run): boolean => run.status === "running" || run.status === "waiting";

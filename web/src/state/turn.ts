@@ -1,0 +1,147 @@
+/** One participant's turn, whether it was read from the discussion or is being heard right now. */
+
+import type { ActionDropped, Event, Message, TurnEnded } from "../wire.ts";
+
+export type TurnState = "waiting" | "speaking" | TurnEnded["status"];
+
+export interface Turn {
+  readonly key: string;
+  readonly run: string;
+  readonly participant: string;
+  readonly stage: string;
+  readonly round: number;
+  readonly role: "assistant" | "synthesis";
+  readonly state: TurnState;
+  readonly text: string;
+  readonly thoughts: string;
+  /** The id of the message that the turn became; null while it is not known. */
+  readonly message: string | null;
+  readonly name: string | null;
+  readonly attempt: number;
+  readonly model: string | null;
+  readonly usage: TurnEnded["usage"] | null;
+  readonly cost: number | null;
+  readonly fault: TurnEnded["fault"];
+  readonly firstToken: number | null;
+  readonly latency: number | null;
+  readonly finish: TurnEnded["finish"];
+  readonly audience: readonly string[] | null;
+  readonly actions: number;
+  readonly dropped: readonly ActionDropped[];
+  /** Which of its versions is shown, and how many there are. */
+  readonly version: number;
+  readonly versions: number;
+  readonly at: number;
+}
+
+export interface Seat {
+  participant: string;
+  stage: string;
+  round: number;
+}
+
+export function keyOf({ participant, stage, round }: Seat): string {
+  return `${stage}/${round}/${participant}`;
+}
+
+/** A turn of which nothing is known but who has it. */
+export function fresh(run: string, seat: Seat, at: number): Turn {
+  return {
+    key: keyOf(seat),
+    run,
+    participant: seat.participant,
+    stage: seat.stage,
+    round: seat.round,
+    role: seat.stage === "synthesis" ? "synthesis" : "assistant",
+    state: "waiting",
+    text: "",
+    thoughts: "",
+    message: null,
+    name: null,
+    attempt: 0,
+    model: null,
+    usage: null,
+    cost: null,
+    fault: null,
+    firstToken: null,
+    latency: null,
+    finish: null,
+    audience: null,
+    actions: 0,
+    dropped: [],
+    version: 1,
+    versions: 1,
+    at,
+  };
+}
+
+/** Read a turn from the message that it became. */
+export function turnOf(message: Message): Turn | null {
+  const { run, participant, role } = message;
+  if (!run || !participant || (role !== "assistant" && role !== "synthesis")) return null;
+  const seat = { participant, stage: message.stage ?? "answer", round: message.round };
+  return {
+    ...fresh(run, seat, message.created_at),
+    role,
+    state: message.status,
+    text: message.content,
+    thoughts: message.thoughts,
+    message: message.id,
+    name: message.name,
+    attempt: 1,
+    model: message.model,
+    usage: message.usage,
+    cost: message.cost,
+    fault: message.fault,
+    firstToken: message.first_token,
+    latency: message.latency,
+    audience: message.audience,
+  };
+}
+
+type TurnEvent = Extract<Event, Seat>;
+
+/** Let a turn go on by what happened in it. */
+export function heard(turn: Turn, event: TurnEvent): Turn {
+  switch (event.type) {
+    case "turn_started":
+      return {
+        ...fresh(turn.run, turn, event.at),
+        message: turn.message,
+        versions: turn.versions,
+        version: turn.version,
+        state: "speaking",
+        attempt: event.attempt,
+        model: event.model,
+      };
+    case "text_delta":
+      return { ...turn, state: "speaking", text: turn.text + event.text };
+    case "thought_delta":
+      return { ...turn, state: "speaking", thoughts: turn.thoughts + event.text };
+    case "text_retracted":
+      return { ...turn, text: "", actions: 0 };
+    case "action":
+      return { ...turn, actions: turn.actions + 1 };
+    case "action_dropped":
+      return { ...turn, dropped: [...turn.dropped, event] };
+    case "turn_ended":
+      return {
+        ...turn,
+        state: event.status,
+        text: event.message.text,
+        thoughts: event.message.thoughts,
+        model: event.model,
+        usage: event.usage,
+        cost: event.cost,
+        fault: event.fault,
+        firstToken: event.first_token,
+        latency: event.latency,
+        finish: event.finish,
+      };
+    default:
+      return turn;
+  }
+}
+
+export const isLive = (turn: Turn): boolean => turn.state === "waiting" || turn.state === "speaking";
+export const isAnswered = (turn: Turn): boolean => turn.state === "completed" || turn.state === "partial";

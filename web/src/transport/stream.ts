@@ -1,0 +1,94 @@
+/** The one connection to the server: it is kept, and when it breaks it goes on where it was. */
+
+import { Refusal, send } from "../api.ts";
+import type { Heard } from "../state/discussion.ts";
+import { frames } from "./frames.ts";
+
+/** `refused`: there is no use in trying again before somebody logs in. */
+export type Connection = "connecting" | "live" | "lost" | "refused";
+
+export interface Listener {
+  /** Which discussion is open, if any, and what was heard of its runs. */
+  following(): { discussion: string | null; after: readonly string[] };
+  hear(events: Heard[]): void;
+  connection(now: Connection): void;
+}
+
+const SILENCE = 40_000; // the server says something every 15 seconds
+const PAUSES = [250, 500, 1000, 2000, 4000, 8000];
+
+export class Stream {
+  #listener: Listener;
+  #attempt: AbortController | null = null;
+  #failures = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #ended = false;
+
+  constructor(listener: Listener) {
+    this.#listener = listener;
+  }
+
+  /** Connect, or connect anew because another discussion is open now. */
+  connect(): void {
+    this.#attempt?.abort();
+    clearTimeout(this.#timer);
+    this.#attempt = new AbortController();
+    void this.#listen(this.#attempt);
+  }
+
+  /** Try at once, because there is reason to think that it will work now. */
+  hurry(): void {
+    if (!this.#attempt && !this.#ended) this.connect();
+  }
+
+  close(): void {
+    this.#ended = true;
+    this.#attempt?.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #listen(attempt: AbortController): Promise<void> {
+    this.#listener.connection(this.#failures ? "lost" : "connecting");
+    let refused = false;
+    try {
+      const { discussion, after } = this.#listener.following();
+      const response = await send("GET /api/events", {
+        query: { discussion, after: discussion ? after : [] },
+        signal: attempt.signal,
+      });
+      if (response.body) await this.#read(response.body.getReader(), attempt);
+    } catch (error) {
+      refused = error instanceof Refusal && error.status === 401;
+    }
+    if (this.#attempt === attempt) this.#again(refused);
+  }
+
+  async #read(reader: ReadableStreamDefaultReader<Uint8Array>, attempt: AbortController): Promise<void> {
+    const parser = frames();
+    let watch = setTimeout(() => attempt.abort(), SILENCE);
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        clearTimeout(watch);
+        if (done || attempt.signal.aborted) return;
+        watch = setTimeout(() => attempt.abort(), SILENCE);
+        this.#failures = 0;
+        this.#listener.connection("live");
+        const heard = parser.push(value).map((data) => JSON.parse(data) as Heard);
+        if (heard.length) this.#listener.hear(heard);
+      }
+    } finally {
+      clearTimeout(watch);
+      void reader.cancel().catch(() => undefined);
+    }
+  }
+
+  #again(refused: boolean): void {
+    this.#attempt = null;
+    if (this.#ended) return;
+    this.#listener.connection(refused ? "refused" : "lost");
+    if (refused) return;
+    const pause = PAUSES[Math.min(this.#failures++, PAUSES.length - 1)] ?? 8000;
+    this.#timer = setTimeout(() => this.connect(), pause * (0.75 + Math.random() / 2));
+  }
+}
