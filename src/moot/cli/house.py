@@ -51,6 +51,8 @@ from moot.server.app import create_app
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
 from moot.server.origin import OwnSite
+from moot.server.page import Page
+from moot.server.page_files import STATIC, read
 from moot.server.revocations import Revocations
 from moot.server.sse import Readers
 from moot.server.uploads import Uploads
@@ -198,7 +200,8 @@ class House:
         if caller is None and not await self.accounts.all():
             log.warning("there is no account yet: make one with `moot user add NAME`")
         app = create_app(self.accounts, self.limits, caller, self.parts(), settings.metrics_token)
-        return OwnSite(app, loopback=loopback, hosts=frozenset(settings.hosts))
+        page = Page(app, await asyncio.to_thread(read, STATIC))
+        return OwnSite(page, loopback=loopback, hosts=frozenset(settings.hosts))
 
     @contextlib.asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:
