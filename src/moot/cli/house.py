@@ -65,6 +65,7 @@ from moot.store.events import Events
 from moot.store.files import Files
 from moot.store.insights import Insights
 from moot.store.keys import ProviderKeys
+from moot.store.line_ups import LineUps
 from moot.store.listener import listen
 from moot.store.migration import migrate
 from moot.store.personas import Personas
@@ -158,6 +159,7 @@ class House:
         self.discussions = Discussions(database)
         self.events = Events(database)
         self.projects = Projects(database)
+        self.line_ups = LineUps(database)
         self.token_rates = TokenRates(database)
         self.reports = Reports(database)
         self.boards = Boards(database)
@@ -191,7 +193,7 @@ class House:
             "accounts attaching boards changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits painter personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
             " bills budgets casting planning stateless token_rates treasury retelling trials court improvements accepting"
-            " perspectives"
+            " perspectives line_ups"
         )
         return {name: getattr(self, name) for name in names.split()}
 
