@@ -102,6 +102,8 @@ async def _settled(server: MootServer) -> Ids:
     project = (await server.post("/api/projects", {"name": "Tables"})).body["id"]
     post = (await server.post(f"/api/projects/{project}/posts", {"title": "On tables"})).body["id"]
     persona = (await server.post("/api/personas", {"name": "Ada", "system_prompt": "Be Ada."})).body["id"]
+    two = {"name": "Two", "participants": ["scripted/echo", "scripted/steady"]}
+    line_up = (await server.post("/api/line-ups", two)).body["id"]
     token = (await server.post("/api/tokens", {"name": "A token"})).body["id"]
     body = {"message": "What is a moot?", "participants": ["scripted/echo"], "project": project}
     opened = (await server.post("/api/discussions", body)).body
@@ -117,6 +119,7 @@ async def _settled(server: MootServer) -> Ids:
         "/api/runs/": {"id": opened["run"]["id"], "participant": "alpha"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
+        "/api/line-ups/": {"id": line_up},
         "/api/tokens/": {"id": token},
         "/api/keys/": {"provider": "openai"},
         "/api/files/": {"id": await _uploaded(server)},

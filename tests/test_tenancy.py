@@ -44,6 +44,8 @@ BODIES: dict[str, Any] = {
     "lanes_retry": {"model": "scripted/echo"},
     "personas_change": {"name": "Mine now"},
     "projects_change": {"name": "Mine now"},
+    "line_ups_create": {"name": "Mine", "participants": ["scripted/echo"]},
+    "line_ups_change": {"name": "Mine now"},
     "projects_write": {"title": "Mine now"},
     "projects_rewrite": {"title": "Mine now"},
     "knowledge_export": {"model": "scripted/reader"},
@@ -133,6 +135,8 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
     project = (await made("/api/projects", {"name": SECRET}))["id"]
     post = (await made(f"/api/projects/{project}/posts", {"title": SECRET}))["id"]
     persona = (await made("/api/personas", {"name": SECRET, "system_prompt": SECRET}))["id"]
+    seats = [{"model": "scripted/echo", "persona": persona}]
+    line_up = (await made("/api/line-ups", {"name": SECRET, "participants": seats}))["id"]
     session = await _logged_in(server, "ada")
     token = (await server.post("/api/tokens", {"name": SECRET}, session)).body["id"]
     opened = await made(
@@ -160,6 +164,7 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
         "/api/runs/": {"id": run, "participant": "ursula"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
+        "/api/line-ups/": {"id": line_up},
         "/api/tokens/": {"id": token},
         "/api/files/": {"id": await _uploaded(server, ada)},
     }
@@ -262,7 +267,12 @@ def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
 async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str) -> None:
     who = stage.bob[credential]
     mine = await stage.opened(who)
-    own = {"/api/discussions/": {"id": mine["discussion"]["id"]}, "/api/runs/": {"id": mine["run"]["id"]}}
+    kept = await stage.server.post("/api/line-ups", BODIES["line_ups_create"], who)
+    own = {
+        "/api/discussions/": {"id": mine["discussion"]["id"]},
+        "/api/runs/": {"id": mine["run"]["id"]},
+        "/api/line-ups/": {"id": kept.body["id"]},
+    }
     kinds = {
         "persona": "/api/personas/",
         "project": "/api/projects/",
@@ -293,6 +303,8 @@ async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str
         ("discussions_change", ("persona",)),
         ("discussions_change", ("project",)),
         ("discussions_change", ("participants", "0", "persona")),
+        ("line_ups_create", ("participants", "0", "persona")),
+        ("line_ups_change", ("participants", "0", "persona")),
         ("budget_estimate", ("discussion",)),
         ("budget_estimate", ("project",)),
     } <= tried
@@ -322,6 +334,7 @@ async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, creden
         f"/api/discussions?q={SECRET}",
         "/api/personas?limit=100",
         "/api/projects?limit=100",
+        "/api/line-ups?limit=100",
         "/api/activity",
         "/api/tokens",
         "/api/providers",

@@ -43,6 +43,31 @@ async def test_discussions_are_found_by_their_titles_and_by_what_was_said(journe
         assert (await journey.server.get(path + odd)).status == 200
 
 
+async def test_a_line_up_is_kept_to_open_discussions_with(journey: Journey) -> None:
+    table = {
+        "participants": [{"model": "lab/quick", "name": "Rosa", "temperature": 0.5}, "lab/other"],
+        "mode": "consensus",
+        "rounds": 1,
+    }
+    kept = await journey.server.post("/api/line-ups", {"name": "Two tables", **table})
+    assert kept.status == 201, kept.text
+    (found,) = (await journey.server.get("/api/line-ups")).body["line_ups"]
+    assert found == kept.body
+    own = {"id", "name", "created_at"}
+    sent = {name: value for name, value in found.items() if name not in own}
+    opened = (await journey.server.post("/api/discussions", {"message": "Which?", **sent})).body
+    await journey.server.heard(opened["run"]["id"])
+    assert {name: opened["discussion"][name] for name in sent} == sent
+    said = [answer["content"] for answer in await journey.answers(opened["discussion"]["id"])]
+    assert said == ["Round tables.", "Square tables."]
+
+    path = f"/api/line-ups/{found['id']}"
+    assert (await journey.server.call("PATCH", path, {"rounds": 2})).body["rounds"] == 2
+    assert (await journey.server.call("DELETE", path)).status == 204
+    assert (await journey.server.get("/api/line-ups")).body == {"line_ups": [], "next": None}
+    assert (await journey.read(opened["discussion"]["id"]))["discussion"]["rounds"] == 1
+
+
 async def test_messages_come_a_page_at_a_time(journey: Journey) -> None:
     opened = await journey.finished("lab/quick", "lab/other", mode="consensus", rounds=3)
     discussion = opened["discussion"]["id"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.process import Moot, complaint
 from tests.lessons import MIRA, body
-from tests.serving import MootServer, serving
+from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
 
 TALK = """\
 [measured]
@@ -117,6 +117,56 @@ async def test_whoever_can_be_reached_by_others_wants_to_know_who_they_are(tmp_p
         reply = await server.get("/api/discussions")
         assert (reply.status, "/api/login" in reply.body["detail"]) == (401, True)
         assert "moot user add" in server.logged()
+    finally:
+        await server.close()
+
+
+def browser(folder: Path, code: int = 0) -> str:
+    """Make a browser that writes down what it is to open."""
+    script = folder / "browser"
+    script.write_text(f'#!/bin/sh\necho "$1" > "{folder}/opened"\nexit {code}\n', "utf-8")
+    script.chmod(0o700)
+    return f"{script} %s"
+
+
+def opened(folder: Path) -> str:
+    return (folder / "opened").read_text("utf-8") if (folder / "opened").exists() else ""
+
+
+async def test_the_page_is_there_for_everybody_and_its_address_is_said(tmp_path: Path) -> None:
+    server = MootServer(tmp_path, host="0.0.0.0")
+    try:
+        await server.start()
+        assert f"open http://localhost:{server.url.rpartition(':')[2]}/ in a browser" in server.logged()
+        page = await server.get("/")
+        assert page.status in {200, 503}, "it may not have been built here"
+        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
+    finally:
+        await server.close()
+
+
+async def test_the_page_is_opened_on_demand(tmp_path: Path) -> None:
+    server = MootServer(tmp_path, BROWSER=browser(tmp_path))
+    server.command.append("--open")
+    try:
+        await server.start()
+        async with asyncio.timeout(SECONDS):
+            while opened(tmp_path) != f"{server.url}/\n":
+                await asyncio.sleep(LOOK_SECONDS)
+        assert await server.end() == 0
+        assert server.logged().count("\n") == 1
+    finally:
+        await server.close()
+
+
+async def test_without_a_browser_it_is_to_be_opened_by_hand(tmp_path: Path) -> None:
+    server = MootServer(tmp_path, BROWSER=browser(tmp_path, code=1), PATH=str(tmp_path))
+    server.command.append("--open")
+    try:
+        await server.start()
+        async with asyncio.timeout(SECONDS):
+            while f"open {server.url}/ yourself" not in server.logged():
+                await asyncio.sleep(LOOK_SECONDS)
     finally:
         await server.close()
 

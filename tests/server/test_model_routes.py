@@ -46,6 +46,8 @@ async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> 
     assert found["given"] == {
         "provider": "given",
         "key": "server",
+        "ready": True,
+        "note": None,
         "models": sorted(f"given/{name}" for name in BUILT_IN),
         "token_rates": {},
         "error": None,
@@ -57,6 +59,27 @@ async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> 
     assert "ASKED_KEY" in found["asked"]["error"]
     assert "BROKEN_KEY has a line break" in found["broken"]["error"]
     assert "needs api" in found["vague"]["error"]
+
+
+async def test_what_answers_now_without_a_key_is_told_apart(tmp_path: Path, lab: LabServer) -> None:
+    environment = SERVERS | {"OLLAMA_BASE_URL": f"{lab.url}/v1", "GIVEN_KEY": KEY}
+    given = ProviderConfig(api="openai", base_url=f"{lab.url}/v1", key_env="GIVEN_KEY")
+    async with (
+        migrated("sqlite", tmp_path) as database,
+        built(database, environment=environment, given=given) as house,
+    ):
+        found = await listed(house, await house.bearer("ada"))
+    told = {name: (one["ready"], one["key"]) for name, one in found.items()}
+    assert told["ollama"] == told["scripted"] == (True, "not needed")
+    assert told["given"] == (True, "server")
+    assert told["vllm"] == (False, "not needed")
+    assert told["anthropic"] == (False, "missing")
+
+
+async def test_models_that_only_show_how_it_works_say_so(house: House) -> None:
+    found = await listed(house, await house.bearer("ada"))
+    assert {name for name, one in found.items() if one["note"]} == {"local", "scripted"}
+    assert "tiny demonstration model" in found["local"]["note"]
 
 
 async def test_one_s_own_key_is_used(house: House, lab: LabServer) -> None:

@@ -158,12 +158,13 @@ def ask(
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8642,
+    open: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     config: Config = None,
 ) -> None:
-    """Serve discussions over HTTP. On any other address than loopback, accounts are needed."""
+    """Serve the page and the API over HTTP. On any other address than loopback, accounts are needed."""
     from moot.cli import serve as command
 
-    _exit(command.run(command.Options(host=host, port=port, config=config)))
+    _exit(command.run(command.Options(host=host, port=port, config=config, open=open)))
 
 
 @app.command()

@@ -51,6 +51,8 @@ from moot.server.app import create_app
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
 from moot.server.origin import OwnSite
+from moot.server.page import Page
+from moot.server.page_files import STATIC, read
 from moot.server.revocations import Revocations
 from moot.server.sse import Readers
 from moot.server.uploads import Uploads
@@ -63,6 +65,7 @@ from moot.store.events import Events
 from moot.store.files import Files
 from moot.store.insights import Insights
 from moot.store.keys import ProviderKeys
+from moot.store.line_ups import LineUps
 from moot.store.listener import listen
 from moot.store.migration import migrate
 from moot.store.personas import Personas
@@ -101,6 +104,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "insights",
     "knowledge",
     "limits",
+    "line_ups",
     "painter",
     "personas",
     "perspectives",
@@ -198,6 +202,7 @@ class House:
         self.discussions = Discussions(database)
         self.events = Events(database)
         self.projects = Projects(database)
+        self.line_ups = LineUps(database)
         self.token_rates = TokenRates(database)
         self.reports = Reports(database)
         self.boards = Boards(database)
@@ -233,7 +238,8 @@ class House:
         if caller is None and not await self.accounts.all():
             log.warning("there is no account yet: make one with `moot user add NAME`")
         app = create_app(self.accounts, self.limits, caller, self.parts(), settings.metrics_token)
-        return OwnSite(app, loopback=loopback, hosts=frozenset(settings.hosts))
+        page = Page(app, await asyncio.to_thread(read, STATIC))
+        return OwnSite(page, loopback=loopback, hosts=frozenset(settings.hosts))
 
     @contextlib.asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:

@@ -5,8 +5,10 @@ import logging
 import os
 import socket
 import sys
+import webbrowser
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ DRAIN_SECONDS = 10.0
 LEAVE_SECONDS = 5.0
 LOOK_SECONDS = 0.05
 BACKLOG = 2048
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - to be told apart from an address that can be opened
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,7 @@ class Options(Struct, frozen=True, kw_only=True):
     host: str
     port: int
     config: Path | None = None
+    open: bool = False
 
 
 def run(options: Options) -> int:
@@ -68,7 +72,12 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
         building = await asyncio.to_thread(import_module, "moot.cli.house")
         async with building.opened(chosen, os.environ) as house:
             gate.open(await house.app(chosen, loopback=is_loopback(options.host)))
-            sys.stderr.write(f"moot: listening on {_url(listening)}; Ctrl-C stops.\n")
+            page = _page(listening)
+            sys.stderr.write(
+                f"moot: listening on {_url(listening)}; open {page} in a browser. Ctrl-C stops.\n"
+            )
+            if options.open:
+                Thread(target=_open, args=(page,), daemon=True).start()  # some browsers return when they end
             await _until_told(server, serving)
             await _drain(house, server)
             await _hang_up(house, server, serving)
@@ -93,6 +102,17 @@ def _listening(options: Options) -> socket.socket:
 def _url(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _page(listening: socket.socket) -> str:
+    """Say where a browser of this machine finds the page; an address that stands for all others is none to go to."""
+    host, port = listening.getsockname()[:2]
+    return f"http://localhost:{port}/" if host in EVERYWHERE else f"{_url(listening)}/"
+
+
+def _open(page: str) -> None:
+    if not webbrowser.open(page):
+        sys.stderr.write(f"moot: there is no browser that could be started; open {page} yourself.\n")
 
 
 async def _until_told(server: Server, serving: asyncio.Task[None]) -> None:

@@ -20,6 +20,7 @@ from moot.server.key_routes import KeyRoutes
 from moot.server.knowledge_routes import KnowledgeRoutes
 from moot.server.lane_routes import LaneRoutes
 from moot.server.limits import RateLimits, standard
+from moot.server.line_up_routes import LineUpRoutes
 from moot.server.model_routes import ModelRoutes
 from moot.server.persona_routes import PersonaRoutes
 from moot.server.perspective_routes import PerspectiveRoutes
@@ -47,6 +48,7 @@ ROUTES: list[ControllerRouterHandler] = [
     FileRoutes,
     PersonaRoutes,
     ProjectRoutes,
+    LineUpRoutes,
     KnowledgeRoutes,
     TrialRoutes,
     PerspectiveRoutes,

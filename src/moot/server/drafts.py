@@ -12,7 +12,7 @@ from moot.engine.seating import Seating, Wanted
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion
 from moot.model.errors import UsageError, wanted_by
-from moot.model.modes import ALONE_TOO
+from moot.model.modes import ALONE_TOO, ModeName
 from moot.server.bodies import DiscussionChange, DiscussionDraft, said
 from moot.store.personas import Personas
 from moot.store.projects import Projects
@@ -27,8 +27,8 @@ class Drafts:
     async def opening(self, caller: Caller, data: DiscussionDraft, wanted: Sequence[str | Wanted]) -> Opening:
         """Turn what was sent into what can be done."""
         await self._check(caller, data)
-        mode = data.mode or ("single" if len(wanted) == 1 else "parallel")
-        _check_mode(mode, wanted)
+        mode = data.mode or usual_mode(wanted)
+        check_mode(mode, wanted)
         participants = await self._seating.seat(caller.tenant, wanted)
         return Opening(
             message=said(data.message),
@@ -58,7 +58,7 @@ class Drafts:
             changes["participants"] = await self._seating.seat(caller.tenant, changes["participants"])
         participants = changes.get("participants", now.participants)
         if changes.keys() & {"mode", "participants"}:
-            _check_mode(changes.get("mode", now.mode), participants)
+            check_mode(changes.get("mode", now.mode), participants)
         if data.debate:
             changes["debate"] = data.debate.checked(participants)
         if data.advisors:
@@ -84,6 +84,10 @@ class Drafts:
                 self._seating.check(model, field)
 
 
-def _check_mode(mode: str, participants: Sized) -> None:
+def usual_mode(participants: Sized) -> ModeName:
+    return "single" if len(participants) == 1 else "parallel"
+
+
+def check_mode(mode: str, participants: Sized) -> None:
     if mode not in ALONE_TOO and len(participants) < 2:
         raise UsageError(f"mode: {mode} takes at least two participants: add one, or choose single.")

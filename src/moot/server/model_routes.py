@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from moot.model.accounts import Caller
 from moot.model.errors import ProviderError, UsageError
 from moot.providers.keys import Key
+from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
 from moot.server.key_routes import KeyStatus, key_status, own_key
 from moot.server.limits import start_rate
@@ -19,17 +20,21 @@ from moot.store.keys import ProviderKeys
 from moot.store.token_rates import TokenRate, TokenRates
 
 SECONDS = 5.0
+SCRIPTED_NOTE = "scripts for demonstrations and tests, no real models"
 
 
 class ProviderModels(Struct, frozen=True, kw_only=True):
     """`models` are written as they are asked for; `key` says whose was used, `error` why there are none.
 
-    `token_rates` are those of the models of which some tokens were counted here; all others are taken to have four
+    `ready` tells that they can be asked now: without a key where `key` is "not needed". `note` is what is to be said of
+    models that are only there to show how Moot works. `token_rates` are those of the models of which some tokens were counted here; all others are taken to have four
     characters a token.
     """
 
     provider: str
     key: KeyStatus
+    ready: bool = False
+    note: str | None = None
     models: tuple[str, ...] = ()
     token_rates: dict[str, TokenRate] = {}
     error: str | None = None
@@ -66,9 +71,16 @@ class ModelRoutes(Controller):
 
 
 async def _asked(registry: Registry, name: str, key: KeyStatus, secret: str | None) -> ProviderModels:
+    known = ProviderModels(provider=name, key=key, note=_note(registry, name))
     try:
         own = Key(f"the key you stored for {name}", secret) if secret else None
         found = await registry.models(name, SECONDS, own)
     except (UsageError, ProviderError) as error:
-        return ProviderModels(provider=name, key=key, error=str(error))
-    return ProviderModels(provider=name, key=key, models=tuple(f"{name}/{model}" for model in sorted(found)))
+        return replace(known, error=str(error))
+    return replace(known, ready=bool(found), models=tuple(f"{name}/{model}" for model in sorted(found)))
+
+
+def _note(registry: Registry, name: str) -> str | None:
+    if registry.api(name) == "scripted":
+        return SCRIPTED_NOTE
+    return DEMO_NOTE if name == "local" and registry.demo_model() else None
