@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
 import msgspec
 
@@ -58,18 +58,23 @@ class Changes:
                 watcher.miss()
 
     async def follow(self, tenant: str) -> AsyncGenerator[list[bytes], None]:
-        """Yield changes as they are sent, beginning with all that goes on; an empty list is: still here."""
+        """Yield changes as they are sent."""
+        async with aclosing(self.watch(tenant)) as watched:
+            async for changes in watched:
+                yield [frame(change) for change in changes]
+
+    async def watch(self, tenant: str) -> AsyncGenerator[list[Change], None]:
+        """Yield changes, beginning with all that goes on; an empty list is: still here."""
         watcher = Watcher()
         self._watchers[tenant].add(watcher)
         try:
             while True:
                 missed, ids = watcher.take()
-                changes = (
+                yield (
                     [await self._everything(tenant)]
                     if missed
                     else [await self._one(tenant, id) for id in ids]
                 )
-                yield [_frame(change) for change in changes]
                 with suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT_SECONDS):
                         await watcher.news.wait()
@@ -89,5 +94,5 @@ class Changes:
         return DiscussionChanged(discussion, await self._discussions.live_runs(tenant, id))
 
 
-def _frame(change: Change) -> bytes:
+def frame(change: Change) -> bytes:
     return b"data: " + msgspec.json.encode(change) + b"\n\n"

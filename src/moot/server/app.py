@@ -15,6 +15,7 @@ from moot.server.auth import Authentication, provide_caller
 from moot.server.board_routes import BoardRoutes
 from moot.server.budget_routes import BudgetRoutes
 from moot.server.discussion_routes import DiscussionRoutes
+from moot.server.event_routes import changes
 from moot.server.file_routes import FileRoutes
 from moot.server.key_routes import KeyRoutes
 from moot.server.knowledge_routes import KnowledgeRoutes
@@ -57,7 +58,7 @@ ROUTES: list[ControllerRouterHandler] = [
     meta_routes.healthz,
     meta_routes.readyz,
     meta_routes.metrics,
-    meta_routes.changes,
+    changes,
 ]
 
 

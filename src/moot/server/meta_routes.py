@@ -1,4 +1,4 @@
-"""What is not about discussions: health, readiness, metrics, and the stream of what changes."""
+"""What is not about discussions: health, readiness and metrics."""
 
 from typing import Any
 
@@ -6,12 +6,9 @@ from litestar import MediaType, Request, Response, get
 from litestar.di import NamedDependency as Given
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from moot.engine.changes import Changes
 from moot.engine.hall import Hall
-from moot.model.accounts import Caller
 from moot.server.auth import OPEN_TO_ALL
 from moot.server.scrapers import SCHEME, Scrapers
-from moot.server.sse import MEDIA_TYPE, Readers
 from moot.store.database import Database
 
 TAGS = ("server",)
@@ -43,14 +40,3 @@ async def metrics(request: Request[Any, Any, Any], scrapers: Given[Scrapers]) ->
     """Tell them on loopback, or to whoever has the token of the setting `metrics_token`."""
     scrapers.check(request)
     return Response(generate_latest().decode(), media_type=CONTENT_TYPE_LATEST)
-
-
-@get(
-    "/api/events",
-    tags=TAGS,
-    media_type=MEDIA_TYPE,
-    summary="What changes in all your discussions, as server-sent events",
-)
-async def changes(caller: Given[Caller], changes: Given[Changes], readers: Given[Readers]) -> Response[str]:
-    """Begin with everything that goes on now; changes follow as they happen."""
-    return readers.stream(changes.follow(caller.tenant), caller)

@@ -27,8 +27,8 @@ from moot.model.events import Event
 from moot.model.stateless import FRAMES
 from moot.server import sse, uploads
 from moot.server.auth import COOKIE, OPEN_TO_ALL
+from moot.server.bookmarks import Resync
 from moot.server.problems import MEDIA_TYPE, Problem
-from moot.server.run_routes import Resync
 from moot.server.scrapers import SCHEME
 
 PROBLEMS = {
@@ -45,9 +45,10 @@ PROBLEMS = {
     502: "The provider failed",
     503: "The database is not available, or the server is ending; Retry-After says when to try again",
 }
+EVENTS = "/api/events"  # where an id may be asked for that is not there
 STREAMS: Mapping[str, Any] = {
     "/api/runs/{id}/events": Event | Resync,
-    "/api/events": Change,
+    EVENTS: Change | Event | Resync,
     "/api/trials/{id}/improve": Progress,
     "/api/perspectives": Perspective,
     "/api/stateless/chat": Union[tuple(FRAMES.values())],  # noqa: UP007 - of a list
@@ -191,7 +192,7 @@ def _content(operation: Operation, shape: Shape) -> Shape:
 
 def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
     yield from (400, 401, 403, 429, 503)
-    if "{" in operation.path or operation.takes is not None or operation.path == METRICS:
+    if "{" in operation.path or operation.takes is not None or operation.path in {METRICS, EVENTS}:
         yield 404
     if operation.method != "get":
         yield 409

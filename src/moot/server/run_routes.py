@@ -2,12 +2,10 @@
 
 from typing import Annotated
 
-import msgspec
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency as Given
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
-from msgspec import Struct
 
 from moot.engine.feeds import Feeds
 from moot.engine.reports import Report, Reports
@@ -15,12 +13,11 @@ from moot.model.accounts import Caller
 from moot.model.changes import Generating
 from moot.model.discussions import Run
 from moot.server.bodies import StopWish
+from moot.server.bookmarks import number, resync
 from moot.server.sse import MEDIA_TYPE, Readers
 from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.runs import Runs
-
-DIGITS = 15  # of the longest number that is looked at
 
 After = Annotated[
     int | None,
@@ -29,15 +26,6 @@ After = Annotated[
 LastEventId = Annotated[
     str | None, HeaderParameter(name="Last-Event-ID", description="As `after`, and first")
 ]
-
-
-class Resync(Struct, frozen=True, tag_field="type", tag="resync"):
-    """What you have is of no use: forget it, and go on with what follows `after`."""
-
-    after: int
-
-
-RESYNC = b"event: resync\ndata: " + msgspec.json.encode(Resync(0)) + b"\n\n"
 
 
 class RunRoutes(Controller):
@@ -80,9 +68,9 @@ class RunRoutes(Controller):
         A number that this run never had is answered with a `resync` event and everything from the start.
         """
         run = await events.standing(caller.tenant, id)
-        asked = _number(last_event_id) if last_event_id is not None else after or 0
+        asked = number(last_event_id) if last_event_id is not None else after or 0
         if asked is None or asked > run.newest:
-            return readers.stream(feeds.follow(id, 0, run), caller, opening=RESYNC)
+            return readers.stream(feeds.follow(id, 0, run), caller, opening=resync(id))
         if asked == run.newest and not run.live:
             return Response("", status_code=204)
         return readers.stream(feeds.follow(id, asked, run), caller)
@@ -92,7 +80,3 @@ class RunRoutes(Controller):
 async def activity(caller: Given[Caller], discussions: Given[Discussions]) -> tuple[Generating, ...]:
     """Name your discussions in which runs are waiting or going on, and how many."""
     return await discussions.generating(caller.tenant)
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else None

@@ -9,6 +9,7 @@ from msgspec import inspect
 from moot.model.personas import Colour
 from moot.model.stateless import KEY
 from moot.model.texts import NO_NUL, ONE_LINE, VISIBLE, ModelName
+from moot.server.bookmarks import MARK
 from moot.server.paging import Cursor
 
 KINDS = {
@@ -27,6 +28,7 @@ PATTERNS = {
     KEY: "A key has only visible ASCII characters: paste it without spaces or line breaks.",
     ModelName.__metadata__[0].pattern: "Write provider/model, such as ollama/llama3.2.",  # type: ignore[attr-defined]
     Colour.__metadata__[0].pattern: "Write a colour as #rrggbb, such as #4a7c59.",  # type: ignore[attr-defined]
+    MARK: "Write a run and the number of the last event that you have of it, such as run_x:57.",
     Cursor.__metadata__[0].pattern: "Take it from the `next` of the page before.",  # type: ignore[attr-defined]
 }
 

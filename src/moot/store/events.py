@@ -83,6 +83,14 @@ class Events:
             raise NotFound(f"There is no run {id!r}.")
         return Standing(row.status in LIVE, row.newest)
 
+    async def standings(self, tenant: str, discussion: str) -> dict[str, Standing]:
+        """Return how all runs of a discussion stand at one moment, the oldest first."""
+        mine = (run.c.discussion == discussion, run.c.tenant == tenant)
+        query = select(run.c.id, run.c.status, NEWEST).where(*mine).order_by(run.c.id)
+        async with self._database.read() as connection:
+            rows = await connection.execute(query)
+            return {row.id: Standing(row.status in LIVE, row.newest) for row in rows}
+
     async def write(self, entries: Sequence[Entry]) -> Written:
         if any(entry.kept or entry.ending for entry in entries):
             owned, numbers = await self._write_more(entries)
