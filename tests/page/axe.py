@@ -1,0 +1,23 @@
+"""Ask axe whether everybody can use what is on the page."""
+
+from typing import Any
+
+from playwright.async_api import Page
+
+from tests.node import WEB
+
+GRAVE = {"serious", "critical"}
+
+
+async def axe(page: Page) -> None:
+    """Fail on every serious or critical violation, telling where it is and how to mend it."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate((WEB / "node_modules/axe-core/axe.min.js").read_text("utf-8"))
+    result: dict[str, Any] = await page.evaluate("axe.run({ resultTypes: ['violations'] })")
+    grave = [_told(found) for found in result["violations"] if found["impact"] in GRAVE]
+    assert not grave, "\n".join(grave)
+
+
+def _told(found: dict[str, Any]) -> str:
+    places = "\n".join(f"  {node['html'][:200]}\n    {node['failureSummary']}" for node in found["nodes"][:5])
+    return f"{found['id']}: {found['help']}\n{places}"

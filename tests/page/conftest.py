@@ -1,0 +1,60 @@
+"""A real Chromium for the page's journeys, started once; every test gets a context of its own.
+
+The browser outlives a test, so these tests and their fixtures run in the loop of the session: an async fixture here
+says `@pytest_asyncio.fixture(loop_scope="session")`.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright
+
+from tests.node import install
+from tests.page.browser import OPTIONS, chromium
+from tests.page.watching import Watch
+from tests.serving import MootServer, serving
+
+WIDTH, HEIGHT = 1280, 800
+PATIENCE_MILLISECONDS = 15_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of this folder in the loop in which the browser lives."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    install()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    """Open an empty page with nobody's data."""
+    context = await browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
+    yield await context.new_page()
+    await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session", autouse=True)
+async def watch(page: Page) -> AsyncIterator[Watch]:
+    """Fail a test on console errors, refusals by the content policy, dialogs and requests to other hosts."""
+    watch = Watch(page)
+    yield watch
+    watch.clean()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
+    """Serve Moot and its page as a process of its own, with a data folder of its own."""
+    async with serving(tmp_path) as server:
+        yield server

@@ -1,0 +1,36 @@
+"""The browser of the journeys is there, and what must never happen is seen."""
+
+import pytest
+from playwright.async_api import Page
+
+from tests.page.axe import axe
+from tests.page.watching import Watch
+
+
+async def test_a_page_that_can_be_used_by_everybody_passes(page: Page) -> None:
+    await page.set_content('<html lang="en"><title>Here</title><main><h1>Here</h1><p>Words</p></main>')
+    await axe(page)
+
+
+async def test_a_button_without_a_name_does_not(page: Page) -> None:
+    await page.set_content('<html lang="en"><title>Here</title><main><h1>Here</h1><button></button></main>')
+    with pytest.raises(AssertionError, match="button-name"):
+        await axe(page)
+
+
+@pytest.mark.parametrize(
+    ("does", "seen"),
+    [
+        ("console.error('lost')", "console error: lost"),
+        ("setTimeout(() => { throw new Error('lost') })", "error: .*lost"),
+        ("alert('lost')", "dialog: lost"),
+        ("new Image().src = 'https://elsewhere.invalid/x.png'", "another host: https://elsewhere.invalid"),
+    ],
+)
+async def test_what_must_not_happen_is_seen(page: Page, watch: Watch, does: str, seen: str) -> None:
+    await page.set_content(f"<script>{does}</script>")
+    while not watch.troubles:
+        await page.wait_for_timeout(10)
+    with pytest.raises(AssertionError, match=seen):
+        watch.clean()
+    watch.allow(".*")

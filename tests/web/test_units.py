@@ -1,0 +1,21 @@
+"""The page's own checks, so that one command runs them too: its unit tests, its types, its format."""
+
+import pytest
+
+from tests.node import install, node
+
+CHECKS = {
+    "units": ("--test", "tests/**/*.test.ts"),
+    "types": ("node_modules/svelte-check/bin/svelte-check", "--fail-on-warnings"),
+    "format": ("node_modules/prettier/bin/prettier.cjs", "--check", "."),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def installed() -> None:
+    install()
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_page_passes_its(check: str) -> None:
+    node(*CHECKS[check])
