@@ -17,9 +17,9 @@ from moot.model import discussions, requests
 from moot.model.changes import Change
 from moot.model.events import Event
 from moot.server.app import ROUTES
+from moot.server.bookmarks import Resync
 from moot.server.openapi import Form, Operation, operations
 from moot.server.problems import Problem
-from moot.server.run_routes import Resync
 
 WRITTEN = Path(__file__).parent / "src/wire.ts"
 HEADER = "// Written by `python web/wire.py` from the values of the server. Not to be edited.\n\n"

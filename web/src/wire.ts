@@ -560,6 +560,46 @@ export interface LessonRules {
   topic?: string;
 }
 
+export interface LineUp {
+  id: string;
+  name: string;
+  mode: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
+  participants: readonly Participant[];
+  rounds: number;
+  clerk: string | null;
+  debate: Debate | null;
+  advisors: Advisors | null;
+  directed: Directed | null;
+  created_at: number;
+}
+
+export interface LineUpChange {
+  name?: string;
+  participants?: readonly (string | Wanted)[];
+  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single";
+  rounds?: number;
+  clerk?: string | null;
+  debate?: DebateRules | null;
+  advisors?: AdvisorRules | null;
+  directed?: LessonRules | null;
+}
+
+export interface LineUpDraft {
+  name: string;
+  participants: readonly (string | Wanted)[];
+  mode?: "advisors" | "consensus" | "debate" | "directed" | "parallel" | "single" | null;
+  rounds?: number;
+  clerk?: string | null;
+  debate?: DebateRules | null;
+  advisors?: AdvisorRules | null;
+  directed?: LessonRules | null;
+}
+
+export interface LineUpPage {
+  line_ups: readonly LineUp[];
+  next: string | null;
+}
+
 export interface Listing {
   lines: readonly CodeLine[];
   named: number;
@@ -852,6 +892,8 @@ export interface Proposing {
 export interface ProviderModels {
   provider: string;
   key: "missing" | "not needed" | "own" | "server";
+  ready: boolean;
+  note: string | null;
   models: readonly string[];
   token_rates: Readonly<Record<string, TokenRate>>;
   error: string | null;
@@ -926,6 +968,7 @@ export interface Report {
 
 export interface Resync {
   type: "resync";
+  run: string;
   after: number;
 }
 
@@ -1301,13 +1344,18 @@ export interface Calls {
   "POST /api/discussions/{id}/messages": { takes: NewMessage; gives: Accepted };
   "GET /api/discussions/{id}/turns/{turn}/prompt": { takes: null; gives: ModelRequest };
   "POST /api/estimate": { takes: Supposed; gives: Estimate };
-  "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted };
+  "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted | RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
   "POST /api/files": { takes: FormData; gives: StoredFile };
   "DELETE /api/files/{id}": { takes: null; gives: null };
   "GET /api/files/{id}": { takes: null; gives: StoredFile };
   "GET /api/files/{id}/content": { takes: null; gives: null };
   "DELETE /api/keys/{provider}": { takes: null; gives: null };
   "PUT /api/keys/{provider}": { takes: NewKey; gives: null };
+  "GET /api/line-ups": { takes: null; gives: LineUpPage };
+  "POST /api/line-ups": { takes: LineUpDraft; gives: LineUp };
+  "DELETE /api/line-ups/{id}": { takes: null; gives: null };
+  "GET /api/line-ups/{id}": { takes: null; gives: LineUp };
+  "PATCH /api/line-ups/{id}": { takes: LineUpChange; gives: LineUp };
   "POST /api/login": { takes: Login; gives: Me };
   "POST /api/logout": { takes: null; gives: null };
   "GET /api/me": { takes: null; gives: Me };

@@ -14,4 +14,8 @@ const loaded = (component: Component) => () => Promise.resolve({ default: compon
 export const VIEWS: Record<string, View> = {
   "": { title: "New discussion", load: loaded(Start) },
   d: { title: "Discussion", load: loaded(Discussion) },
+  personas: { title: "Personas", load: () => import("../library/Personas.svelte") },
+  projects: { title: "Projects", load: () => import("../library/Projects.svelte") },
+  models: { title: "Models and keys", load: () => import("../start/Models.svelte") },
+  usage: { title: "Usage", load: () => import("../money/Usage.svelte") },
 };

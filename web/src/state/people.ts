@@ -26,6 +26,16 @@ export function person(discussion: Discussion | null, id: string, name: string |
   };
 }
 
+/** Put what several said into the order of their seats, whoever spoke first. */
+export function seated<T extends { participant: string }>(
+  some: readonly T[],
+  discussion: Discussion,
+): readonly T[] {
+  const places = new Map(discussion.participants.map((one, place) => [one.id, place]));
+  const placeOf = (one: T) => places.get(one.participant) ?? places.size;
+  return [...some].sort((a, b) => placeOf(a) - placeOf(b));
+}
+
 export function colourOf(place: number): string {
   return COLOURS[place % COLOURS.length] ?? "#2f7d80";
 }
