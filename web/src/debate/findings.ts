@@ -54,8 +54,9 @@ function newer<E extends { seq: number }, T>(
 }
 
 /** What the table is told of the debate as a whole, once each, as of when it was tried last. */
-export function noticesOf(run: Run): readonly Notice[] {
-  const retried = run.notices.findLastIndex((one) => one.kind === "retried");
-  const told = run.notices.slice(retried + 1).filter((one) => one.participant === null);
-  return [...new Map(told.map((one) => [one.message, one])).values()];
+export function noticesOf(run: Run, reading: Reading | null): readonly Notice[] {
+  const all = [...(reading?.report.notices ?? []), ...run.notices].filter((one) => one.participant === null);
+  const inOrder = [...new Map(all.map((one) => [one.seq, one])).values()].sort((a, b) => a.seq - b.seq);
+  const newest = inOrder.slice(inOrder.findLastIndex((one) => one.kind === "retried") + 1);
+  return [...new Map(newest.map((one) => [one.message, one])).values()];
 }

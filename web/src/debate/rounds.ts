@@ -7,7 +7,6 @@ export interface Round {
   /** Counts from 1. */
   readonly number: number;
   readonly turns: readonly Turn[];
-  readonly isNewest: boolean;
 }
 
 /** Rounds of consensus are as they were opened; where the table goes on by itself, once around it is a round. */
@@ -18,11 +17,7 @@ export function roundsOf(run: Run, seats: number): readonly Round[] {
     byNumber.set(number, [...(byNumber.get(number) ?? []), turn]);
   }
   const numbers = [...byNumber.keys()].sort((a, b) => a - b);
-  return numbers.map((number) => ({
-    number,
-    turns: byNumber.get(number) ?? [],
-    isNewest: number === numbers.at(-1),
-  }));
+  return numbers.map((number) => ({ number, turns: byNumber.get(number) ?? [] }));
 }
 
 export interface Floor {
