@@ -250,6 +250,20 @@ async def test_a_run_that_is_tried_again_goes_on_after_what_was_sent() -> None:
             room.again(id)
 
 
+async def test_a_run_that_is_tried_again_before_its_end_was_sent_goes_on() -> None:
+    room = Room()
+    id = room.begin()
+    async with room.reading() as reader:
+        await eventually(lambda: id in room.feeds._feeds)
+        await asyncio.sleep(0.01)
+        room.add(id, 2)
+        room.end(id)
+        room.again(id)
+        await eventually(lambda: reader.has(run_0=(0, 3)))
+        room.add(id, 2)
+        await eventually(lambda: reader.has(run_0=(0, 5)))
+
+
 async def test_a_run_that_was_over_and_is_tried_again_is_told_from_its_start() -> None:
     room = Room()
     id = room.begin()
