@@ -75,6 +75,7 @@ from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
 from moot.store.token_rates import TokenRates
 from moot.store.trials import Trials
+from moot.transcript.telling import Transcripts
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
 FENCED = 3  # the exit code of a worker that was taken over
@@ -159,6 +160,7 @@ class House:
         self.token_rates = TokenRates(database)
         self.reports = Reports(database)
         self.boards = Boards(database)
+        self.transcripts = Transcripts(database)
         self.insights = Insights(database)
         self.files = Files(database)
         self.bills = Bills(database)
@@ -188,7 +190,7 @@ class House:
         names = (
             "accounts attaching boards changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits painter personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
-            " bills budgets casting planning stateless token_rates treasury retelling trials court improvements accepting"
+            " bills budgets casting planning stateless token_rates transcripts treasury retelling trials court improvements accepting"
             " perspectives"
         )
         return {name: getattr(self, name) for name in names.split()}
