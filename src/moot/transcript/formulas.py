@@ -51,8 +51,8 @@ class Formulas:
 def find_formulas(markdown: MarkdownIt) -> None:
     """Let Markdown tell formulas from other text: tokens `formula`, and `formula_apart` on lines of their own."""
     markdown.inline.ruler.before("escape", "formula", _inline)
-    interrupts = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    markdown.block.ruler.before("fence", "formula_apart", _apart, interrupts)
+    interrupted = ["paragraph", "reference", "blockquote", "list"]
+    markdown.block.ruler.before("fence", "formula_apart", _apart, {"alt": interrupted})
 
 
 def _code(latex: str, *, apart: bool) -> str:

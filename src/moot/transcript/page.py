@@ -70,7 +70,11 @@ class Page:
                 "li",
                 self._chip(who.id),
                 " ",
-                element("span", words(discussion.model or who.model), class_="model"),
+                element(
+                    "span",
+                    words(" · ".join(filter(None, (who.role, discussion.model or who.model)))),
+                    class_="model",
+                ),
             )
             for who in discussion.participants
         ]
