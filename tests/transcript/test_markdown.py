@@ -102,14 +102,14 @@ Gamma was won over.
 
 ### Ranking
 
-1. Gamma, 2 points in 2 votes
-1. Alpha, 0.5 points in 1 vote
-1. Beta, 1 point in 2 votes
+- Place 1: Gamma, 2 points in 2 votes
+- Place 2: Alpha, 0.5 points in 1 vote
+- Place 2: Beta, 1 point in 2 votes
 
 ### Changes of mind
 
-- Gamma: Wait -\\> Split, after Alpha's argument: “I change my position.”
-- Beta: Keep -\\> Wait: “Wait\\!”
+- Gamma went from “Wait.” to “Split.” after an argument of Alpha: “I change my position.”
+- Beta went from “Keep” to “Wait”: “Wait!”
 
 ### Claims
 
@@ -176,8 +176,20 @@ def test_names_and_titles_are_no_markdown_and_stay_on_their_line() -> None:
     form = Markdown()
     title = "A\n# <script> [x](y) `z` | *w*"
     assert form.begin(replace(DISCUSSION, title=title)).splitlines()[0] == (
-        r"# A \# \<script\> \[x\](y) \`z\` \| \*w\*"
+        r"# A \# \<script> \[x\](y) \`z\` \| \*w\*"
     )
+
+
+def test_what_is_found_begins_no_list_and_no_quotation() -> None:
+    assert REPORT.summary is not None
+    for words, line in (
+        ("1. One", r"1\. One"),
+        ("> Two", r"\> Two"),
+        ("- Three", r"\- Three"),
+        ("4 four", "4 four"),
+    ):
+        told = Markdown().found(replace(REPORT, summary=replace(REPORT.summary, overview=words)))
+        assert told.splitlines()[2] == line
 
 
 def test_thinking_cannot_leave_its_quotation() -> None:

@@ -7,14 +7,15 @@ from moot.board.markup import printable
 from moot.board.replay import Board
 from moot.context.lesson import actions_in
 from moot.engine.reports import Report
-from moot.model.debates import Claim, Summary, Voice
+from moot.model.debates import Claim, Flip, Summary, Voice
 from moot.model.directed import END, USER
 from moot.model.discussions import Discussion, Message
 from moot.model.files import StoredFile
 from moot.transcript.facts import Names, figures, meant_for, moment, speaker, spent, stage, trouble
-from moot.transcript.standing import changed, flip_words, placed, points
+from moot.transcript.standing import changed, placed, points
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!])")
+SPECIAL = re.compile(r"([\\`*_{}\[\]<#|~])")
+BEGINNING = re.compile(r"^(\d*)([>+=.)-])")  # of a quotation, or of a list
 
 
 class Markdown:
@@ -79,9 +80,10 @@ def _minutes(report: Report, names: Names) -> Iterator[str]:
         "Without an answer", [f"{names[one.participant]}: {one.error}" for one in report.lanes if one.error]
     )
     if report.ranking is not None:
-        told = [f"{names[place.participant]}, {points(place)}" for _, place in placed(report.ranking)]
-        yield _listed("Ranking", told, "1.")
-    yield _listed("Changes of mind", [f"{flip_words(one, names)}: “{one.quote}”" for one in report.flips])
+        places = placed(report.ranking)
+        told = [f"Place {number}: {names[place.participant]}, {points(place)}" for number, place in places]
+        yield _listed("Ranking", told)
+    yield _listed("Changes of mind", [_flip(one, names) for one in report.flips])
     yield from _claims(report.claims, names)
     spoken = {USER: "The person has the word.", END: "It is over."}
     told = [
@@ -104,6 +106,12 @@ def _summary(summary: Summary, names: Names) -> Iterator[str]:
         for row in summary.per_model
     ]
     yield "\n".join(["| | At first | In the end | Position |", "| --- | --- | --- | --- |", *rows])
+
+
+def _flip(flip: Flip, names: Names) -> str:
+    after = f" after an argument of {names[flip.because_of]}" if flip.because_of else ""
+    went = f"{names[flip.participant]} went from “{flip.before}” to “{flip.after}”{after}"
+    return f"{went}: “{flip.quote}”"
 
 
 def _claims(claims: Sequence[Claim], names: Names) -> Iterator[str]:
@@ -134,7 +142,8 @@ def _quoted(title: str, text: str) -> str:
 
 def _line(text: str) -> str:
     """Write words on one line, in which nothing is a sign of Markdown."""
-    return SPECIAL.sub(r"\\\1", " ".join(printable(text).split()))
+    line = " ".join(printable(text).split())
+    return BEGINNING.sub(r"\1\\\2", SPECIAL.sub(r"\\\1", line))
 
 
 def _blocks(*blocks: str) -> str:
