@@ -139,9 +139,9 @@ async def test_a_debate_is_told_with_all_answers_and_its_minutes(journey: Journe
 
 
 async def test_a_lesson_is_told_with_its_board(journey: Journey) -> None:
-    opened = await journey.finished(
-        *SAMPLE, mode="directed", message="Why are the sums of odd numbers squares?"
-    )
+    body = {"mode": "directed", "message": "Why are the sums of odd numbers squares?", "participants": SAMPLE}
+    opened = (await journey.server.post("/api/discussions", body)).body
+    await journey.server.heard(opened["run"]["id"])
     discussion = opened["discussion"]["id"]
     page = harmless(await transcript(journey, discussion, "html"))
     board = (await journey.server.get(f"/api/discussions/{discussion}/board.svg")).text
