@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from moot.context.prompt import system_prompt
 from moot.context.pieces import Enclosed
+from moot.context.prompt import system_prompt
 from moot.context.tokens import TOKENS_A_FILE, tokens
 from moot.engine.forecast import Forecast, forecast
 from moot.engine.rehearsal import ANSWER
