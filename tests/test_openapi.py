@@ -261,3 +261,12 @@ def test_files_are_described_as_files(description: Any) -> None:
     assert list(paths["/api/files"]["post"]["requestBody"]["content"]) == ["multipart/form-data"]
     given = paths["/api/files/{id}/content"]["get"]["responses"]["200"]["content"]
     assert {"text/plain", "image/png", "application/pdf"} < given.keys()
+
+
+def test_transcripts_are_described_as_what_they_are(description: Any) -> None:
+    kinds = {"md": "text/markdown", "json": "application/json", "html": "text/html"}
+    for ending, kind in kinds.items():
+        operation = description["paths"][f"/api/discussions/{{id}}/transcript.{ending}"]["get"]
+        assert list(operation["responses"]["200"]["content"]) == [kind]
+    described = description["components"]["schemas"]["Transcript"]
+    assert {"moot", "discussion", "messages", "runs"} <= described["properties"].keys()

@@ -236,6 +236,7 @@ async def test_another_s_id_inside_one_s_own_thing_is_not_there(stage: Stage, cr
         ("PATCH", f"/api/projects/{mine}/posts/{post}", {"title": "Mine now"}),
         ("DELETE", f"/api/projects/{mine}/posts/{post}", None),
         ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt", None),
+        ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt/parts", None),
     ):
         reply = await stage.server.call(method, path, body, who)
         assert is_not_there(reply), path
