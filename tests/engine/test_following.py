@@ -163,7 +163,7 @@ class Room:
         self.shelf.live.discard(id)
         self.changed()
 
-    def reader(self, found: Mapping[str, Standing], after: Mapping[str, int] = {}) -> Reader:  # noqa: B006 - never changed
+    def reader(self, found: Mapping[str, Standing], after: Mapping[str, int] = {}) -> Reader:
         following = Following(
             self.changes,
             self.shelf,
