@@ -99,8 +99,8 @@ async def test_a_number_that_never_was_is_answered_with_one_resync(journey: Jour
     run = opened["run"]["id"]
     path = f"/api/runs/{run}/events"
     frames = [frame async for frame in journey.server.events(path, {"Last-Event-ID": number})]
-    again = {"type": "resync", "run": run, "after": 0}
-    assert (frames[0].event, frames[0].id, frames[0].data) == ("resync", None, again)
+    anew = {"type": "resync", "run": run, "after": 0}
+    assert (frames[0].event, frames[0].id, frames[0].data) == ("resync", None, anew)
     assert [frame.id for frame in frames[1:]] == list(range(1, len(frames)))
     if number.isascii() and number.isdigit():
         again = [frame async for frame in journey.server.events(f"{path}?after={number}")]

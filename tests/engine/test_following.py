@@ -163,8 +163,7 @@ class Room:
         self.shelf.live.discard(id)
         self.changed()
 
-    def reader(self, found: Mapping[str, Standing] | None = None, **after: int) -> Reader:
-        found = self.shelf.stand() if found is None else found
+    def reader(self, found: Mapping[str, Standing], after: Mapping[str, int] = {}) -> Reader:
         following = Following(
             self.changes,
             self.shelf,
@@ -179,7 +178,7 @@ class Room:
     @asynccontextmanager
     async def reading(self, **after: int) -> AsyncIterator[Reader]:
         """Let somebody read, from when it was told what goes on."""
-        reader = self.reader(**after)
+        reader = self.reader(self.shelf.stand(), after)
         try:
             await eventually(lambda: "activity" in reader.types)
             yield reader
@@ -390,7 +389,7 @@ async def done(room: Room, readers: list[Joined], step: str, which: int, count: 
         case "join":
             found = room.shelf.stand()
             after = {id: count % (found[id].newest + 1) for id in sorted(found)[:which]}
-            readers.append((room.reader(found, **after), found, after))
+            readers.append((room.reader(found, after), found, after))
         case _:
             pass
 
