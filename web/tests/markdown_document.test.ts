@@ -26,7 +26,9 @@ function grown(pieces: readonly string[], paint = true): string[] {
 }
 
 function cut(text: string, places: readonly number[]): string[] {
-  const bounds = [...places.map((place) => Math.floor(place * text.length)), 0, text.length].sort((a, b) => a - b);
+  const bounds = [...places.map((place) => Math.floor(place * text.length)), 0, text.length].sort(
+    (a, b) => a - b,
+  );
   return bounds.slice(1).map((end, index) => text.slice(bounds[index], end));
 }
 
@@ -61,11 +63,14 @@ test("so does any cut of what is too long for one segment", () => {
 
 test("no character of prose is lost or doubled", () => {
   fc.assert(
-    fc.property(fc.array(fc.stringMatching(/^[a-z]{1,12}[.,]?$/), { minLength: 1, maxLength: 3_000 }), (words) => {
-      const text = words.join(" ");
-      const shown = whole(text).map((html) => html.replace(/<\/?p>/g, "").trim());
-      assert.equal(shown.join(" "), text.trim());
-    }),
+    fc.property(
+      fc.array(fc.stringMatching(/^[a-z]{1,12}[.,]?$/), { minLength: 1, maxLength: 3_000 }),
+      (words) => {
+        const text = words.join(" ");
+        const shown = whole(text).map((html) => html.replace(/<\/?p>/g, "").trim());
+        assert.equal(shown.join(" "), text.trim());
+      },
+    ),
     { numRuns: 50 },
   );
 });

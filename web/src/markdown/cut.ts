@@ -9,7 +9,9 @@ export function cutPlace(text: string, soft: number, hard: number, byLines: bool
   const line = head.lastIndexOf("\n") + 1;
   if (byLines && line > soft) return line;
   return (
-    lastOutside(head, SENTENCE_END, soft) ?? lastOutside(head, BREAK, soft) ?? (line > soft ? line : whole(head))
+    lastOutside(head, SENTENCE_END, soft) ??
+    lastOutside(head, BREAK, soft) ??
+    (line > soft ? line : whole(head))
   );
 }
 

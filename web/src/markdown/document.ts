@@ -11,8 +11,7 @@ export interface Block {
 
 /** The block that may still change: HTML, or the code of a fence that is still open, in pieces of which only the last grows. */
 export type Tail =
-  | (Block & { kind: "html" })
-  | { kind: "code"; id: number; language: string; pieces: readonly string[] };
+  (Block & { kind: "html" }) | { kind: "code"; id: number; language: string; pieces: readonly string[] };
 
 export class GrowingDocument {
   readonly settled: Block[] = [];

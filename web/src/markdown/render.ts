@@ -2,7 +2,7 @@
 
 import type { Token, Tokens } from "marked";
 import { escaped, escapedProse } from "./escape.ts";
-import { lexed, type FormulaToken, type NoteToken } from "./lexer.ts";
+import { lexed, type FormulaToken } from "./lexer.ts";
 import { target, tells } from "./links.ts";
 
 const LINK = 'target="_blank" rel="noopener noreferrer nofollow"';
