@@ -6,7 +6,7 @@ export interface Formula {
   display: boolean;
 }
 
-const LONGEST = 4_000;
+const LONGEST = 2_000;
 const PAIRS = [
   ["$$", "$$", true],
   ["\\[", "\\]", true],

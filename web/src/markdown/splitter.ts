@@ -44,8 +44,8 @@ type Verdict = "kept" | "last" | "dropped";
 
 /** How long a segment may grow: past the first it ends at the next good place, past the second wherever it is. */
 const LIMITS = {
-  text: [3_000, 6_000],
-  formula: [3_000, 6_000],
+  text: [2_000, 4_000],
+  formula: [2_000, 4_000],
   quote: [4_000, 8_000],
   list: [4_000, 8_000],
   table: [4_000, 8_000],
