@@ -36,6 +36,7 @@ from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
+from moot.engine.revising import Revising
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
 from moot.engine.stateless import Stateless
@@ -137,6 +138,7 @@ class House:
         self.retrying = Retrying(
             database, self.hall, retries, self.treasury, self.attaching, measuring, self.durable.start
         )
+        self.revising = Revising(database, self.hall, self.attaching, measuring)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
         self.workers = Workers(
@@ -189,7 +191,7 @@ class House:
             "accounts attaching boards changes database discussions drafts embedder events feeds files hall insights knowledge"
             " limits painter personas projects provider_keys readers registry reports retrying revocations runs seating uploads"
             " bills budgets casting planning stateless token_rates treasury retelling trials court improvements accepting"
-            " perspectives"
+            " perspectives revising"
         )
         return {name: getattr(self, name) for name in names.split()}
 

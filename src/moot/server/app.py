@@ -31,6 +31,7 @@ from moot.server.scrapers import Scrapers
 from moot.server.stateless_routes import chat
 from moot.server.trial_routes import TrialRoutes
 from moot.server.usage_routes import UsageRoutes
+from moot.server.version_routes import VersionRoutes
 from moot.store.accounts import Accounts
 
 MAX_BODY = 1_000_000
@@ -39,6 +40,7 @@ ROUTES: list[ControllerRouterHandler] = [
     KeyRoutes,
     ModelRoutes,
     DiscussionRoutes,
+    VersionRoutes,
     RunRoutes,
     LaneRoutes,
     BoardRoutes,
