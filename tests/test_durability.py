@@ -81,7 +81,7 @@ async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_onc
         assert (cut.finished, whole.finished) == (False, True)
         assert cut.prompt == whole.prompt == asked.prompt
         listed = await here.get(f"{turn}/versions")
-        assert [one["run"] for one in listed["versions"]] == [old.run, old.run]
+        assert [one["run"] for one in listed["versions"]] == [old.run, run]
         assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
         assert listed["current"] == listed["versions"][1]["id"]
 

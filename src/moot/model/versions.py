@@ -26,6 +26,7 @@ WORDS = (
     "fault",
     "script",
 )
+OWN = ("id", "number", "run", "version_of", "created_at")  # of a version, where it is listed as one
 
 
 class Versions(Struct, frozen=True, kw_only=True):
@@ -84,7 +85,7 @@ def listed(turn: Sequence[Message]) -> Versions:
     return Versions(
         current=turn[-1].copy_of or turn[-1].id,
         versions=tuple(
-            replace(shown(turn, one), id=one.id, version_of=one.version_of, created_at=one.created_at)
+            replace(shown(turn, one), **{name: getattr(one, name) for name in OWN})
             for one in turn
             if one.copy_of is None
         ),
