@@ -36,7 +36,7 @@ class Counting(ScriptedProvider):
     """Models that answer with the number of the call, but for `broken`, which fails."""
 
     def __init__(self) -> None:
-        self.scripts = Scripts({**BUILT_IN, "other": Script(), "broken": BROKEN})
+        self.scripts = Scripts({**BUILT_IN, "other": Script(), "dear": Script(price=1000), "broken": BROKEN})
         super().__init__(self.scripts)
         self.asked: list[ModelRequest] = []
 

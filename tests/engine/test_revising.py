@@ -81,9 +81,10 @@ async def test_an_answer_is_paid_for_as_any_other(room: Parlour) -> None:
     opened = await room.open()
     (answer,) = await room.answers(opened.discussion.id)
     async with room.house.database.write() as connection:
-        await connection.execute(update(account).where(account.c.id == ANNA).values(budget=0.0))
+        await connection.execute(update(account).where(account.c.id == ANNA).values(budget=0.1))
     with pytest.raises(OverBudget):
-        await room.again(opened.discussion.id, answer.id)
+        await room.again(opened.discussion.id, answer.id, "scripted/dear")
+    await room.again(opened.discussion.id, answer.id)
 
 
 async def test_a_key_makes_sure_that_it_is_done_once(room: Parlour) -> None:
