@@ -192,7 +192,8 @@ async def test_pages_hold_every_turn_once_however_many_versions_it_has(journey: 
     for place in range(3):
         for one in whole:
             await Turn(journey, discussion, one["id"]).edit(f"{one['role']} {place}")
-    pages, before = [], ""
+    pages: list[Any] = []
+    before = ""
     while True:
         read = await journey.read(discussion, f"?limit=1{before}")
         pages = [*read["messages"], *pages]

@@ -1,4 +1,3 @@
-from moot.model.discussions import Message
 from moot.model.plans import Anew
 from moot.modes import MODES, mode_of
 from moot.modes.again import again
@@ -22,18 +21,6 @@ async def test_whoever_gave_the_answer_speaks_once_as_it_did_then() -> None:
     await again(table, THEN)
     assert table.told == ["round/1/beta sees briefed"]
     assert table.instructions == {"Go on."}
-
-
-async def test_it_sees_what_it_could_see_in_the_run_of_then() -> None:
-    class Looking(FakeTable):
-        async def speak(self, who, *args, view, **more):  # type: ignore[no-untyped-def]
-            told = Message(id="m", discussion="", run="run_0", role="user", content="Told.", hidden=True)
-            self.seen = view([told], who.id, self.run)
-            return await super().speak(who, *args, view=view, **more)
-
-    table = Looking(plan("consensus", 3, again=THEN))
-    await again(table, THEN)
-    assert [one.content for one in table.seen] == ["Told."]
 
 
 async def test_a_plan_says_whether_it_is_a_mode_or_one_turn_of_it() -> None:

@@ -1,7 +1,6 @@
 """Words that people put in the place of others: rows are added, and nothing is changed."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from sqlalchemy import func, select, update
@@ -40,12 +39,12 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(database: Database) -> AsyncIterator[Desk]:
+async def desk(database: Database) -> Desk:
     await settle(database)
     await employ(database, WORKER)
     new = await discuss(database, ANNA, "Why?", "Because.")
     asked, answer = await Discussions(database).messages(new.id)
-    yield Desk(database, new, asked, answer)
+    return Desk(database, new, asked, answer)
 
 
 async def test_other_words_are_current_from_then_on(desk: Desk) -> None:

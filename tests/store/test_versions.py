@@ -86,4 +86,4 @@ async def test_where_words_were_spoken_is_known(database: Database) -> None:
 
 def test_what_is_told_of_all_versions_is_in_no_row() -> None:
     values = message_values(ANNA, Message(id="m", discussion="d", role="user", content=""), 0)
-    assert values.keys() <= message.c.keys()
+    assert values.keys() <= {column.name for column in message.c}
