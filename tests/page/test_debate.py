@@ -84,6 +84,7 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     await expect(answer).to_be_focused()
     await expect(answer).to_be_in_viewport()
     await expect(answer).to_contain_text("I change my position.")
+    await page.wait_for_function("() => CSS.highlights.has('moot-quote')")
 
     said = await server.get(f"/api/discussions/{opened['discussion']['id']}")
     first = next(one for one in said.body["messages"] if one["stage"] == "initial")

@@ -1,5 +1,7 @@
 /** Going to a message, wherever it is: views open what hides it, and it is scrolled to as soon as it is there. */
 
+import { findQuote, showQuote } from "../markdown/quote.ts";
+
 export interface Wish {
   readonly message: string;
   /** Words in it that are to be marked. */
@@ -30,30 +32,40 @@ export async function appeared(id: string): Promise<HTMLElement | null> {
   return document.getElementById(id);
 }
 
-/** Scroll to an element, mark it for a while, and let the keyboard go on from there. */
-export function show(element: HTMLElement): void {
+/** Scroll to an element and to the words that are sought in it, mark both, and let the keyboard go on from there. */
+export function show(element: HTMLElement, quote: string): void {
   element.dataset["found"] = "";
   if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
   element.focus({ preventScroll: true });
   setTimeout(() => delete element.dataset["found"], MARKED);
-  hold(element);
+  showQuote(element, ""); // what was marked before is not any more
+  hold(element, quote);
 }
 
-/** Keep an element in view while what stands above it is drawn, unless somebody scrolls. */
-function hold(element: HTMLElement): void {
+/** Keep an element in view while it and what stands above it are drawn, unless somebody scrolls. */
+function hold(element: HTMLElement, quote: string): void {
   const until = performance.now() + STEADY;
   const letGo = new AbortController();
   for (const touched of ["wheel", "pointerdown", "keydown", "touchstart"])
     addEventListener(touched, () => letGo.abort(), { signal: letGo.signal, passive: true });
+  let words: Element | null = null;
   const step = () => {
     if (letGo.signal.aborted) return;
-    element.scrollIntoView({ block: tall(element) ? "start" : "center" });
+    if (quote && !words?.isConnected) words = wordsOf(element, quote);
+    const goal = words ?? element;
+    goal.scrollIntoView({ block: words || !tall(element) ? "center" : "start" });
     // Whoever follows the end of what scrolls must know at once that one reads elsewhere.
     element.closest("[role=region]")?.dispatchEvent(new Event("scroll"));
     if (performance.now() < until) requestAnimationFrame(step);
     else letGo.abort();
   };
   step();
+}
+
+/** Mark the words as soon as they are drawn, and return where they are. */
+function wordsOf(element: HTMLElement, quote: string): Element | null {
+  const text = element.querySelector(".markdown") ?? element;
+  return showQuote(text, quote) ? (findQuote(text, quote)?.startContainer.parentElement ?? null) : null;
 }
 
 const tall = (element: HTMLElement): boolean => element.offsetHeight > innerHeight * 0.6;
