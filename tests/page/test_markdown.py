@@ -23,7 +23,7 @@ TAGS = (
 )
 ATTRIBUTES = (
     "aria-hidden aria-label class d data-formula data-language data-note data-noted data-open href rel role start tabindex target type "
-    "accent columnalign columnspacing depth display displaystyle fence height linethickness lspace mathcolor mathsize "
+    "accent columnalign columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize "
     "mathvariant maxsize minsize notation rowspacing rspace scriptlevel separator stretchy symmetric voffset width "
     "preserveAspectRatio viewBox xmlns style"
 )
