@@ -7,7 +7,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import Message
 from moot.model.errors import NotFound
-from moot.model.events import ANSWERED
 from moot.model.versions import counting
 from moot.store.schema import message
 
@@ -45,7 +44,7 @@ def is_shown() -> ColumnElement[bool]:
     instead = and_(
         newer.c.version_of == func.coalesce(message.c.version_of, message.c.id),
         newer.c.number > message.c.number,
-        newer.c.status.in_(ANSWERED),
+        or_(newer.c.status == "completed", newer.c.copy_of.is_not(None)),
     )
-    counts = or_(message.c.version_of.is_(None), message.c.status.in_(ANSWERED))
-    return and_(counts, ~exists().where(instead))
+    whole = or_(message.c.status == "completed", message.c.copy_of.is_not(None))
+    return and_(or_(message.c.version_of.is_(None), whole), ~exists().where(instead))
