@@ -31,8 +31,13 @@ async def versions_in(
     connection: AsyncConnection, discussion: str, of: Collection[str] | None = None, upto: int | None = None
 ) -> list[Message]:
     """Read the later versions of some turns in a discussion, or of all, as far as they were there at a number."""
-    query = select(*MESSAGE_FIELDS).where(message.c.discussion == discussion)
-    query = query.where(message.c.version_of.is_not(None) if of is None else message.c.version_of.in_(of))
+    if of is not None and not of:
+        return []
+    query = select(*MESSAGE_FIELDS)
+    if of is None:
+        query = query.where(message.c.discussion == discussion, message.c.version_of.is_not(None))
+    else:  # by their ids alone, so that it costs the same however much was said
+        query = query.where(message.c.version_of.in_(of))
     if upto is not None:
         query = query.where(message.c.number <= upto)
     return [Message(**row) for row in (await connection.execute(query)).mappings()]
