@@ -8,14 +8,11 @@ import pytest_asyncio
 from aiohttp import web
 from playwright.async_api import Page, expect
 
+from moot.server.page import STRICT
 from tests.node import install, node
 from tests.page.attacks import ATTACKS
 from tests.page.axe import axe
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 TAGS = (
     "a blockquote br button code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td "
     "th thead tr ul svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover "
@@ -109,7 +106,7 @@ async def harness(built: Path, page: Page) -> AsyncIterator[Page]:
 
 
 async def _strict(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers["Content-Security-Policy"] = POLICY
+    response.headers["Content-Security-Policy"] = STRICT["content-security-policy"]
 
 
 async def show(page: Page, text: str, *, live: bool = False) -> None:
