@@ -25,10 +25,7 @@ export const SAMPLES: readonly Sample[] = [
     words: "Three voices, side by side",
     mode: "parallel",
     parts: [{}, {}, {}],
-    questions: [
-      "What should a small team agree on before it starts to work remotely?",
-      "Explain why the sky is blue to somebody who likes to cook.",
-    ],
+    questions: ["What should a remote team agree on first?", "Explain to a cook why the sky is blue."],
   },
   {
     title: "Argue it out",
@@ -36,8 +33,8 @@ export const SAMPLES: readonly Sample[] = [
     mode: "debate",
     parts: [persona("engineer"), persona("sceptic"), persona("advocate")],
     questions: [
-      "Should we rewrite a ten-year-old program, or mend it?",
-      "Is a four-day week good for a company of twenty people?",
+      "Rewrite a ten-year-old program, or mend it?",
+      "Is a four-day week good for a small company?",
     ],
   },
   {
@@ -46,7 +43,7 @@ export const SAMPLES: readonly Sample[] = [
     mode: "consensus",
     parts: [persona("product"), persona("engineer"), persona("advocate")],
     questions: [
-      "Which three habits make meetings worth their time?",
+      "Which habits make meetings worth their time?",
       "How much testing is enough for a first release?",
     ],
   },
@@ -56,7 +53,7 @@ export const SAMPLES: readonly Sample[] = [
     mode: "advisors",
     parts: [persona("systems"), persona("product"), persona("sceptic")],
     questions: [
-      "I have been offered a better-paid job in another city. How do I decide?",
+      "Shall I take a better-paid job in another city?",
       "My side project has its first users. What now?",
     ],
   },

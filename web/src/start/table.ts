@@ -98,7 +98,7 @@ const PLAIN: Omit<Seat, "key" | "model"> = {
 export function tableOf(kept: Discussion | LineUp): Table {
   return {
     mode: wordsOf(kept.mode).mode,
-    seats: kept.participants.map((one) => ({ ...PLAIN, ...one, key: one.id, name: one.name })),
+    seats: kept.participants.map(({ id, ...one }) => ({ ...PLAIN, ...one, key: id })),
     rounds: kept.rounds,
     clerk: kept.clerk,
     debate: { ...DEBATE, ...kept.debate },
