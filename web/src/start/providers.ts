@@ -30,6 +30,11 @@ export function about(provider: string): About {
   return KNOWN[provider] ?? { title: provider };
 }
 
+/** Notes of the server begin small, and have no full stop. */
+export function sentence(note: string): string {
+  return `${note.charAt(0).toUpperCase()}${note.slice(1)}.`;
+}
+
 export const isHere = (offer: Offer): boolean =>
   offer.status.key === "not needed" && /^https?:\/\/(127\.|localhost|\[::1\])/.test(offer.status.origin);
 
@@ -42,14 +47,18 @@ export function standing(offer: Offer): string {
     case "key":
       return "Needs a key before it can be asked.";
     case "silent":
-      return `Not running at ${offer.status.origin.replace(/^https?:\/\//, "")}.`;
+      return offer.error
+        ? `Not running at ${host(offer)}.`
+        : `It runs at ${host(offer)}, and has no models yet.`;
     default:
       return offer.error ?? "It has no models.";
   }
 }
 
+const host = (offer: Offer): string => offer.status.origin.replace(/^https?:\/\//, "");
+
 function whose(offer: Offer): string {
   if (offer.status.key === "own") return "Your own key is used.";
   if (offer.status.key === "server") return "The key of this server is used.";
-  return isHere(offer) ? `Found at ${offer.status.origin.replace(/^https?:\/\//, "")}.` : "";
+  return isHere(offer) ? `Found at ${host(offer)}.` : "";
 }
