@@ -56,6 +56,7 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
             assert [
                 one["key"] for one in (await server.get("/api/providers")).body if one["name"] == "club"
             ] == ["missing"]
+            await page.goto("about:blank")  # before the server ends under it
 
 
 async def test_a_token_is_made_shown_once_and_deleted(tmp_path: Path, page: Page, watch: Watch) -> None:
@@ -81,3 +82,4 @@ async def test_a_token_is_made_shown_once_and_deleted(tmp_path: Path, page: Page
         await page.get_by_role("dialog").get_by_role("button", name="Delete the token").click()
         await expect(tokens.get_by_text("my script")).to_have_count(0)
         assert (await server.get("/api/me", who)).status == 401
+        await page.goto("about:blank")  # before the server ends under it

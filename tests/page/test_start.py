@@ -10,6 +10,17 @@ from tests.page.watching import Watch
 from tests.serving import MootServer
 
 MINUTE = 60_000
+BROUGHT = """() => {
+    const field = document.querySelector("main textarea");
+    const carried = (name) => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File(["Square."], name));
+        return transfer;
+    };
+    const how = { bubbles: true, cancelable: true };
+    field.dispatchEvent(new DragEvent("drop", { ...how, dataTransfer: carried("dropped.txt") }));
+    field.dispatchEvent(new ClipboardEvent("paste", { ...how, clipboardData: carried("pasted.txt") }));
+}"""
 
 
 async def begun(server: MootServer, page: Page) -> Any:
@@ -91,7 +102,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await page.get_by_role("combobox", name="Model").fill("scripted/steady")
     await page.get_by_role("button", name="Save", exact=True).click()
 
-    await page.get_by_text("rounds, clerk, project").click()
+    await page.locator("summary").filter(has_text="Rules").click()
     await page.get_by_label("Who sums up").select_option("Ida")
     await page.get_by_label("Go on after so many answers").fill("9")
     await question.press("Enter")
@@ -107,6 +118,11 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
         {"name": "x.bin", "mimeType": "", "buffer": b"\0\1\2"}
     )
     await expect(page.get_by_role("alert")).to_contain_text("x.bin")
+
+    await page.evaluate(BROUGHT)
+    for name in ("dropped.txt", "pasted.txt"):
+        await expect(page.get_by_role("list", name="Files")).to_contain_text(name)
+        await page.get_by_role("button", name=f"Remove {name}").click()
 
     await page.reload()
     await expect(question).to_have_value("Round or square?")
@@ -194,7 +210,7 @@ async def test_on_a_phone_in_the_dark_nothing_is_cut_off(server: MootServer, pag
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.goto(server.url)
     await page.get_by_role("button", name="Teach me").click()
-    await page.get_by_text("rounds, clerk, project").click()
+    await page.locator("summary").filter(has_text="Rules").click()
     await expect(page.get_by_label("Turns until you have the word")).to_have_value("10")
     assert await page.evaluate("document.querySelector('main').scrollWidth") <= 390
     await axe(page)

@@ -12,7 +12,7 @@ const NEW: Draft = { message: "", table: EMPTY, project: null, language: null, c
 const stored = kept<Draft>("start", NEW);
 
 class Composing {
-  draft = $state.raw<Draft>({ ...NEW, ...stored.read() });
+  draft = $state.raw<Draft>(restored(stored.read()));
   wrong = $state.raw<Wrong>({});
   isSending = $state(false);
   /** A request that was lost on the way is sent again under the same key, so that it is done once. */
@@ -75,6 +75,11 @@ class Composing {
     const lacks = missing(this.table);
     return lacks ? { table: lacks } : {};
   }
+}
+
+/** A draft may have been kept by an older page, which knew less. */
+function restored(draft: Partial<Draft>): Draft {
+  return { ...NEW, ...draft, table: { ...EMPTY, ...draft.table } };
 }
 
 /** Not `crypto.randomUUID`, which browsers only have on https and on this machine. */
