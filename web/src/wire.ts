@@ -988,6 +988,7 @@ export interface Report {
   flips: readonly Flip[];
   agreed: Agreed | null;
   decisions: readonly Decided[];
+  notices: readonly Notice[];
   usage: Usage;
   cost: number;
   unpriced: number;
