@@ -7,14 +7,14 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
-from tests.chaos import Site, figure, seeded, site
+from tests.chaos import GONE, PATIENCE, Site, figure, seeded, site
 from tests.databases import KINDS, Kind
 from tests.store.hearing import SECONDS, eventually
 
@@ -41,6 +41,29 @@ async def test_runs_go_on_wherever_they_were_killed(kind: Kind, tmp_path: Path) 
                 await server.start()
             assert [await reader.ended() for reader in readers] == ["completed"] * 4
             assert [len(await reader.check()) for reader in readers] == [40, 20, 12, 3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: Kind, tmp_path: Path) -> None:
+    async with site(kind, tmp_path) as here:
+        [server] = here.servers
+        reader = await here.open("consensus", "steady-a", "steady-b")
+        seen: list[Any] = []
+        killed = False
+        while not seen or seen[-1]["type"] != "run_ended":
+            path = f"/api/events?discussion={reader.discussion}&after={reader.run}:{len(seen)}"
+            with contextlib.suppress(*GONE):
+                async with asyncio.timeout(PATIENCE), aclosing(server.events(path)) as frames:
+                    async for frame in frames:
+                        seen += [frame.data] if frame.id is not None else []
+                        if not killed and len(seen) > 5:
+                            killed = True
+                            server.kill()
+                            await server.start()
+                        if seen and seen[-1]["type"] == "run_ended":
+                            break
+        assert await reader.ended() == "completed"
+        assert seen == reader.events
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -213,10 +236,13 @@ async def _tables_begun(kind: Kind, here: Site, *, books: bool) -> None:
         log = here.file.with_name("moot.runs.db-wal" if books else "moot.db-wal")
         await eventually(lambda: log.exists() and log.stat().st_size > 0)
         return
-    migrating = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    begun = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    done = "SELECT count(*) FROM pg_class WHERE relname = 'tenant'"  # whoever looked too seldom sees this
     schema = "SELECT count(*) FROM pg_namespace WHERE nspname = 'dbos'"
     connection: Any = await asyncpg.connect(here.url)
-    async with asyncio.timeout(SECONDS):
-        while not await connection.fetchval(schema if books else migrating):
-            await asyncio.sleep(0.002)
-    await connection.close()
+    try:
+        async with asyncio.timeout(SECONDS):
+            while not await connection.fetchval(schema if books else f"SELECT ({begun}) + ({done})"):
+                await asyncio.sleep(0.002)
+    finally:
+        await connection.close()

@@ -861,6 +861,12 @@ export interface ProjectPage {
   next: string | null;
 }
 
+export interface PromptParts {
+  model: string;
+  tokens: number;
+  parts: readonly Shown[];
+}
+
 export interface Prompted {
   type: "prompted";
   run: string;
@@ -1017,6 +1023,16 @@ export interface RunStarted {
   seq: number;
   at: number;
   participants: readonly Participant[];
+}
+
+export interface Shown {
+  role: "assistant" | "system" | "user";
+  origin: "file" | "filler" | "instruction" | "language" | "message" | "mode" | "own" | "persona" | "project" | "recap" | "reference";
+  name: string | null;
+  message: string | null;
+  text: string;
+  tokens: number;
+  size: number | null;
 }
 
 export interface SituationKnown {
@@ -1227,6 +1243,15 @@ export interface ToolResult {
   is_error: boolean;
 }
 
+export interface Transcript {
+  moot: number;
+  discussion: Discussion;
+  messages: readonly Message[];
+  runs: readonly Report[];
+  files: readonly StoredFile[];
+  board: Board;
+}
+
 export interface Trial {
   id: string;
   message: string;
@@ -1342,7 +1367,11 @@ export interface Calls {
   "POST /api/discussions/{id}/export": { takes: KnowledgeRoutesAsked | null; gives: Exported };
   "GET /api/discussions/{id}/insights": { takes: null; gives: InsightPage };
   "POST /api/discussions/{id}/messages": { takes: NewMessage; gives: Accepted };
+  "GET /api/discussions/{id}/transcript.html": { takes: null; gives: null };
+  "GET /api/discussions/{id}/transcript.json": { takes: null; gives: Transcript };
+  "GET /api/discussions/{id}/transcript.md": { takes: null; gives: null };
   "GET /api/discussions/{id}/turns/{turn}/prompt": { takes: null; gives: ModelRequest };
+  "GET /api/discussions/{id}/turns/{turn}/prompt/parts": { takes: null; gives: PromptParts };
   "POST /api/estimate": { takes: Supposed; gives: Estimate };
   "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted | RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
   "POST /api/files": { takes: FormData; gives: StoredFile };

@@ -78,6 +78,7 @@ from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
 from moot.store.token_rates import TokenRates
 from moot.store.trials import Trials
+from moot.transcript.telling import Transcripts
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
 FENCED = 3  # the exit code of a worker that was taken over
@@ -121,6 +122,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "seating",
     "stateless",
     "token_rates",
+    "transcripts",
     "treasury",
     "trials",
     "uploads",
@@ -206,6 +208,7 @@ class House:
         self.token_rates = TokenRates(database)
         self.reports = Reports(database)
         self.boards = Boards(database)
+        self.transcripts = Transcripts(database)
         self.insights = Insights(database)
         self.files = Files(database)
         self.bills = Bills(database)

@@ -5,11 +5,12 @@ It first raises the run's epoch, so that whoever had the run before can write no
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 import msgspec
 
+from moot.context.pieces import Attached
 from moot.engine import metrics
 from moot.engine.casting import Chains
 from moot.engine.journal import Journal, RunJournal
@@ -23,7 +24,6 @@ from moot.model.discussions import Message
 from moot.model.errors import Leaving
 from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus
 from moot.model.participants import Participant
-from moot.model.requests import Part
 from moot.providers.registry import Resolved
 from moot.store.bills import Bills
 from moot.store.database import Database
@@ -181,9 +181,7 @@ class Executor:
             events += [msgspec.json.decode(body, type=Event) for _, body in page]
         return events
 
-    def _table(
-        self, claim: Claim, record: Record, execution: Execution, files: Mapping[str, tuple[Part, ...]]
-    ) -> LiveTable:
+    def _table(self, claim: Claim, record: Record, execution: Execution, files: Attached) -> LiveTable:
         async def chains(who: Participant) -> Sequence[Resolved]:
             return await patiently(lambda: self._chains(claim.tenant, who.model))
 

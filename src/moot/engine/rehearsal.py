@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.context.inquiry import Ask, Inquiry
-from moot.context.prompt import Attached, prompt
+from moot.context.pieces import Attached
+from moot.context.prompt import prompt
 from moot.context.prompts import written
 from moot.context.views import View, blind, everything
 from moot.engine.estimate import estimate

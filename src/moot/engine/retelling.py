@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.context.prompt import Attached, prompt
+from moot.context.pieces import Attached, Piece
+from moot.context.prompt import pieces, prompt
 from moot.context.views import VIEWS
 from moot.engine.recapping import given
 from moot.model.discussions import Message
@@ -33,6 +34,10 @@ class Told(Struct, frozen=True, kw_only=True):
         if part is not None:
             plan = replace(plan, personas={**plan.personas, self.who.id: part})
         return prompt(plan, self.who, self.seen, self.instruction, self.attached)
+
+    def pieces(self) -> list[Piece]:
+        """Take the request apart, by the function that puts it together."""
+        return pieces(self.plan, self.who, self.seen, self.instruction, self.attached)
 
 
 class Retelling:

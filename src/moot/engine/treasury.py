@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.context.prompt import Attached
+from moot.context.pieces import Attached, Enclosed
 from moot.engine.casting import Chains
 from moot.engine.forecast import Forecast, forecast
 from moot.model.accounts import Caller
@@ -16,7 +16,7 @@ from moot.model.errors import UsageError
 from moot.model.files import StoredFile
 from moot.model.plans import Plan
 from moot.model.profiles import file_kind
-from moot.model.requests import File, Part
+from moot.model.requests import File
 from moot.providers.registry import Resolved
 from moot.store.budgets import Budgets
 from moot.store.database import Database
@@ -93,7 +93,7 @@ def _beginning(plan: Plan) -> Plan:
     return replace(plan, mode="parallel" if plan.mode in AT_ONCE else "single")
 
 
-def _of_its_size(file: StoredFile) -> Part:
+def _of_its_size(file: StoredFile) -> Enclosed:
     if file_kind(file.media_type) == "text":
-        return Text("x" * file.size)
-    return File(file.name, file.media_type, b"")
+        return Enclosed(Text("x" * file.size))
+    return Enclosed(File(file.name, file.media_type, b""))

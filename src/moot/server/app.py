@@ -31,6 +31,7 @@ from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
 from moot.server.stateless_routes import chat
+from moot.server.transcript_routes import TranscriptRoutes
 from moot.server.trial_routes import TrialRoutes
 from moot.server.usage_routes import UsageRoutes
 from moot.store.accounts import Accounts
@@ -44,6 +45,7 @@ ROUTES: list[ControllerRouterHandler] = [
     RunRoutes,
     LaneRoutes,
     BoardRoutes,
+    TranscriptRoutes,
     chat,
     activity,
     FileRoutes,

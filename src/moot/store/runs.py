@@ -67,6 +67,13 @@ class Runs:
             raise NotFound(f"There is no run {id!r}.")
         return Run(**row)
 
+    async def of(self, tenant: str, discussion: str) -> list[str]:
+        """List the runs of a discussion in the order of what they answer."""
+        mine = (run.c.discussion == discussion, run.c.tenant == tenant)
+        query = select(run.c.id).where(*mine).order_by(run.c.place, run.c.created_at, run.c.id)
+        async with self._database.read() as connection:
+            return list((await connection.execute(query)).scalars())
+
     async def plan(self, id: str) -> Plan:
         async with self._database.read() as connection:
             plan: Plan = (await connection.execute(select(run.c.plan).where(run.c.id == id))).scalar_one()
