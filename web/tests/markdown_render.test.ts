@@ -19,9 +19,16 @@ const TAG =
 
 test("whatever is written, only tags of ours come out", () => {
   fc.assert(
-    fc.property(fc.oneof({ weight: 9, arbitrary: markdown }, { weight: 9, arbitrary: noise }, { weight: 1, arbitrary: long }), (text) => {
-      for (const [tag] of html(text).matchAll(/<[^>]*>?/g)) assert.match(tag, TAG);
-    }),
+    fc.property(
+      fc.oneof(
+        { weight: 9, arbitrary: markdown },
+        { weight: 9, arbitrary: noise },
+        { weight: 1, arbitrary: long },
+      ),
+      (text) => {
+        for (const [tag] of html(text).matchAll(/<[^>]*>?/g)) assert.match(tag, TAG);
+      },
+    ),
     { numRuns: 500 },
   );
 });
