@@ -160,14 +160,17 @@ export function read(run: Run, messages: readonly Message[]): Run {
     const place = turns.findIndex((one) => one.key === turn.key);
     const known = turns[place];
     if (!known) turns.push(turn);
-    else if (!isLive(known)) turns[place] = { ...turn, finish: known.finish, dropped: known.dropped };
+    else if (!isLive(known)) {
+      const { finish, dropped, renewal } = known;
+      turns[place] = { ...turn, finish, dropped, renewal };
+    }
   }
   return { ...run, asked, turns };
 }
 
 /** Take in how a run stands by the list of those that are live. */
 export function standing(run: Run, stored: Stored): Run {
-  return { ...run, mode: stored.mode, status: stored.status, again: run.again };
+  return { ...run, mode: stored.mode, status: stored.status, again: stored.again };
 }
 
 export const goesOn = (run: Run): boolean => run.status === "running" || run.status === "waiting";
