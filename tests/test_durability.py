@@ -213,10 +213,13 @@ async def _tables_begun(kind: Kind, here: Site, *, books: bool) -> None:
         log = here.file.with_name("moot.runs.db-wal" if books else "moot.db-wal")
         await eventually(lambda: log.exists() and log.stat().st_size > 0)
         return
-    migrating = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    begun = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    done = "SELECT count(*) FROM pg_class WHERE relname = 'tenant'"  # whoever looked too seldom sees this
     schema = "SELECT count(*) FROM pg_namespace WHERE nspname = 'dbos'"
     connection: Any = await asyncpg.connect(here.url)
-    async with asyncio.timeout(SECONDS):
-        while not await connection.fetchval(schema if books else migrating):
-            await asyncio.sleep(0.002)
-    await connection.close()
+    try:
+        async with asyncio.timeout(SECONDS):
+            while not await connection.fetchval(schema if books else f"SELECT ({begun}) + ({done})"):
+                await asyncio.sleep(0.002)
+    finally:
+        await connection.close()

@@ -7,6 +7,7 @@ from tests.node import install, node
 CHECKS = {
     "units": ("--test", "tests/**/*.test.ts"),
     "types": ("node_modules/svelte-check/bin/svelte-check", "--fail-on-warnings"),
+    "types of its tests": ("node_modules/typescript/bin/tsc", "-p", "tests"),
     "format": ("node_modules/prettier/bin/prettier.cjs", "--check", "."),
 }
 

@@ -46,6 +46,7 @@ class Live {
       hear: (events) => this.#hear(events),
       connection: (now) => this.#connected(now),
     });
+    addEventListener("offline", () => this.#stream.drop());
     addEventListener("online", () => this.#stream.hurry());
     document.addEventListener("visibilitychange", () => {
       if (document.visibilityState === "visible") this.#stream.hurry();

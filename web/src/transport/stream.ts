@@ -41,6 +41,11 @@ export class Stream {
     if (!this.#attempt && !this.#ended) this.connect();
   }
 
+  /** Give up a connection of which nothing more is to be expected. */
+  drop(): void {
+    this.#attempt?.abort();
+  }
+
   close(): void {
     this.#ended = true;
     this.#attempt?.abort();

@@ -1,0 +1,120 @@
+"""What is around a discussion: the list, search, archive, keys, the look, and a phone."""
+
+from playwright.async_api import Page, expect
+
+from tests.page.axe import axe
+from tests.serving import MootServer
+
+
+async def opened(server: MootServer, title: str, *models: str) -> str:
+    body = {"message": f"About {title}?", "title": title, "participants": models or ("scripted/echo",)}
+    reply = await server.post("/api/discussions", body)
+    assert reply.status == 201, reply
+    await server.heard(reply.body["run"]["id"])
+    return str(reply.body["discussion"]["id"])
+
+
+async def test_discussions_are_listed_searched_archived_and_deleted(server: MootServer, page: Page) -> None:
+    for title in ("Tables", "Chairs", "Stools"):
+        await opened(server, title)
+    await page.goto(server.url)
+    shelf = page.get_by_role("navigation", name="Discussions")
+    await expect(shelf.get_by_role("listitem").filter(has_text="s").first).to_contain_text("Stools")
+
+    await page.keyboard.press("Escape")
+    await shelf.get_by_label("Search discussions").fill("About Chairs")
+    await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
+    await expect(shelf.get_by_role("link", name="Chairs")).to_be_visible()
+    await shelf.get_by_label("Search discussions").fill("")
+    await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
+
+    await shelf.get_by_role("button", name="More about Tables").click(force=True)
+    await page.get_by_role("menuitem", name="Archive").click()
+    await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
+    await page.get_by_role("button", name="Undo").click()
+    await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
+
+    await shelf.get_by_role("button", name="More about Chairs").click(force=True)
+    await page.get_by_role("menuitem", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(shelf.get_by_role("link", name="Chairs")).to_have_count(0)
+    await axe(page)
+
+
+async def test_what_happens_elsewhere_is_seen_at_once(server: MootServer, page: Page) -> None:
+    await page.goto(server.url)
+    shelf = page.get_by_role("navigation", name="Discussions")
+    await expect(shelf.get_by_text("No discussions yet.")).to_be_visible()
+    body = {"message": "Why?", "title": "From elsewhere", "participants": ["scripted/long"]}
+    reply = await server.post("/api/discussions", body)
+    link = shelf.get_by_role("link", name="From elsewhere")
+    await expect(link).to_be_visible()
+    await expect(link.get_by_label("is generating")).to_be_visible()
+    await server.post(f"/api/runs/{reply.body['run']['id']}/stop")
+    await expect(link.get_by_label("is generating")).to_have_count(0)
+
+
+async def test_keys_reach_everything_and_say_so(server: MootServer, page: Page) -> None:
+    id = await opened(server, "Tables")
+    await page.goto(f"{server.url}/d/{id}")
+    await expect(page.get_by_role("article")).to_contain_text("About Tables?")
+    await page.locator("#main").focus()
+    await page.keyboard.press("?")
+    help = page.get_by_role("dialog", name="Keys")
+    await expect(help).to_contain_text("Search discussions")
+    await axe(page)
+    await page.keyboard.press("Escape")
+    await expect(help).to_have_count(0)
+    await page.keyboard.press("/")
+    await expect(page.get_by_label("Search discussions")).to_be_focused()
+    await page.locator("#main").focus()
+    await page.keyboard.press("g")
+    await page.keyboard.press("u")
+    await expect(page).to_have_url(f"{server.url}/usage")
+    await page.go_back()
+    await expect(page.get_by_role("article")).to_contain_text("About Tables?")
+
+
+async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
+    await opened(server, "Tables")
+    await page.goto(server.url)
+    look = page.get_by_role("button", name="As the system")
+    await look.click()
+    await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    await axe(page)
+    await page.reload()
+    await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page) -> None:
+    id = await opened(server, "Tables")
+    await page.goto(f"{server.url}/d/{id}")
+    await page.get_by_role("button", name="Tables", exact=True).click()
+    await page.get_by_label("Title").fill("Round tables")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Round tables")).to_be_visible()
+    await expect(page.get_by_role("link", name="Round tables")).to_be_visible()
+
+
+async def test_on_a_phone_the_list_is_behind_a_button_and_one_card_fills_the_screen(
+    server: MootServer, page: Page
+) -> None:
+    await page.set_viewport_size({"width": 390, "height": 844})
+    id = await opened(server, "Tables", "scripted/echo", "scripted/thinker")
+    await page.goto(f"{server.url}/d/{id}")
+    cards = page.get_by_role("article")
+    await expect(cards).to_have_count(2)
+    box = await cards.first.bounding_box()
+    assert box is not None
+    assert 300 < box["width"] < 390
+    await expect(cards.nth(1)).not_to_be_in_viewport(ratio=0.5)
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+    await axe(page)
+    await page.get_by_role("button", name="Discussions").click()
+    await page.get_by_role("link", name="New discussion").click()
+    await expect(page).to_have_url(f"{server.url}/")
+
+
+async def test_an_address_that_is_nothing_says_so(server: MootServer, page: Page) -> None:
+    await page.goto(f"{server.url}/nowhere/at/all")
+    await expect(page.get_by_text("There is nothing at this address.")).to_be_visible()

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  hear,
+  isSpeaking,
+  opened,
+  positions,
+  withOlder,
+  withPage,
+  type Open,
+} from "../src/state/discussion.ts";
+import type { Event } from "../src/wire.ts";
+import {
+  begins,
+  draws,
+  ended,
+  live,
+  message,
+  numbered,
+  page,
+  retracts,
+  says,
+  started,
+  stops,
+  thinks,
+} from "./events.ts";
+
+const RUN = "run_1";
+const OPEN = opened("dis_1");
+const texts = (open: Open) =>
+  open.runs.flatMap((run) => run.turns.map((turn) => `${turn.participant}: ${turn.text}`));
+
+const TWO_ANSWERS = numbered(
+  RUN,
+  started,
+  begins("alpha"),
+  begins("beta"),
+  says("alpha", "Round "),
+  says("beta", "Square"),
+  thinks("alpha", "hm"),
+  says("alpha", "tables."),
+  stops("alpha", "Round tables."),
+  stops("beta", "Square"),
+  ended(),
+);
+
+test("two speak at the same time, each in its own turn", () => {
+  const open = hear(OPEN, TWO_ANSWERS);
+  assert.deepEqual(texts(open), ["alpha: Round tables.", "beta: Square"]);
+  assert.equal(open.runs[0]?.turns[0]?.thoughts, "");
+  assert.equal(isSpeaking(open), false);
+});
+
+test("an attempt that begins anew discards what was shown of the turn, and what was drawn in it", () => {
+  const open = hear(
+    OPEN,
+    numbered(
+      RUN,
+      started,
+      begins("alpha"),
+      says("alpha", "Wro"),
+      draws("alpha"),
+      begins("alpha", 2),
+      says("alpha", "Right"),
+    ),
+  );
+  assert.deepEqual(texts(open), ["alpha: Right"]);
+  assert.deepEqual(open.runs[0]?.actions, []);
+  assert.equal(open.runs[0]?.turns[0]?.attempt, 2);
+});
+
+test("text that was retracted comes again as thought", () => {
+  const open = hear(
+    OPEN,
+    numbered(
+      RUN,
+      started,
+      begins("alpha"),
+      says("alpha", "Hm"),
+      retracts("alpha"),
+      thinks("alpha", "Hm"),
+      says("alpha", "Yes"),
+    ),
+  );
+  assert.deepEqual(texts(open), ["alpha: Yes"]);
+  assert.equal(open.runs[0]?.turns[0]?.thoughts, "Hm");
+});
+
+test("a failed turn is a value beside the others", () => {
+  const open = hear(
+    OPEN,
+    numbered(RUN, started, begins("alpha"), stops("alpha", "", "failed"), begins("beta")),
+  );
+  assert.deepEqual(
+    open.runs[0]?.turns.map((turn) => turn.state),
+    ["failed", "speaking"],
+  );
+});
+
+test("what goes on is asked for after the newest number that was heard", () => {
+  assert.deepEqual(positions(hear(OPEN, TWO_ANSWERS.slice(0, 5))), [`${RUN}:5`]);
+  assert.deepEqual(positions(hear(OPEN, TWO_ANSWERS)), []);
+});
+
+test("messages that were read come before what is heard, and older pages before them", () => {
+  const newest = page(
+    [message("m3", "run_2", null, "And?", 3), message("m4", "run_2", "alpha", "So.", 4)],
+    [],
+    3,
+  );
+  const older = page([message("m1", RUN, null, "Why?", 1), message("m2", RUN, "alpha", "Because.", 2)]);
+  const open = withOlder(hear(withPage(OPEN, newest), numbered("run_3", started, begins("beta"))), older);
+  assert.deepEqual(
+    open.runs.map((run) => run.id),
+    [RUN, "run_2", "run_3"],
+  );
+  assert.equal(open.before, null);
+  assert.equal(open.runs[0]?.asked?.content, "Why?");
+});
+
+test("a run that is split over two pages is one run", () => {
+  const open = withOlder(
+    withPage(OPEN, page([message("m2", RUN, "alpha", "Because.", 2)], [], 2)),
+    page([message("m1", RUN, null, "Why?", 1)]),
+  );
+  assert.equal(open.runs.length, 1);
+  assert.equal(open.runs[0]?.asked?.content, "Why?");
+});
+
+test("of a resync everything from the start is heard again, and nothing twice", () => {
+  const some = hear(OPEN, TWO_ANSWERS.slice(0, 7));
+  const again = hear(some, [{ type: "resync", run: RUN, after: 0 }, ...TWO_ANSWERS]);
+  assert.deepEqual(texts(again), ["alpha: Round tables.", "beta: Square"]);
+});
+
+test("whoever reads the page and listens at any moment comes to the same state", () => {
+  const stored = [
+    message("m0", RUN, null, "Why?", 1),
+    message("m1", RUN, "alpha", "Round tables.", 2),
+    message("m2", RUN, "beta", "Square", 3),
+  ];
+  const at = fc.integer({ min: 0, max: TWO_ANSWERS.length });
+  fc.assert(
+    fc.property(at, at, at, (read, left, back) => {
+      const known = stored.filter(
+        (one, place) => place === 0 || TWO_ANSWERS[6 + place]!.seq <= read || !one.participant,
+      );
+      const first = withPage(OPEN, page(known, read < TWO_ANSWERS.length ? [live(RUN)] : []));
+      const here = hear(first, TWO_ANSWERS.slice(0, left));
+      const after = Math.min(back, left);
+      const open = withPage(hear(here, TWO_ANSWERS.slice(after)), page(stored));
+      assert.deepEqual(texts(open).sort(), ["alpha: Round tables.", "beta: Square"]);
+      assert.equal(isSpeaking(open), false);
+      assert.deepEqual(open.runs[0]?.turns.map((turn) => turn.message).sort(), ["m1", "m2"]);
+    }),
+  );
+});
+
+test("events heard one by one or all at once make the same state", () => {
+  const cut = fc.integer({ min: 0, max: TWO_ANSWERS.length });
+  fc.assert(
+    fc.property(cut, (place) => {
+      const parts: Event[][] = [TWO_ANSWERS.slice(0, place), TWO_ANSWERS.slice(place)];
+      assert.deepEqual(parts.reduce(hear, OPEN), hear(OPEN, TWO_ANSWERS));
+    }),
+  );
+});

@@ -1,0 +1,96 @@
+/** Events as the server writes them, for tests that listen to a table. */
+
+import type { Discussion, DiscussionRead, Event, Message, Run } from "../src/wire.ts";
+
+const USAGE = {
+  type: "usage",
+  input: 3,
+  output: 2,
+  reasoning: 0,
+  cached: 0,
+  cache_written: 0,
+  estimated: false,
+} as const;
+
+export const DISCUSSION = {
+  id: "dis_1",
+  title: "Tables",
+  status: "active",
+  mode: "parallel",
+  participants: [
+    { id: "alpha", name: "Alpha", model: "scripted/a" },
+    { id: "beta", name: "Beta", model: "scripted/b" },
+  ],
+  rounds: 2,
+  updated_at: 1,
+} as unknown as Discussion;
+
+/** Number events as a log does, from 1 and without a gap. */
+export function numbered(run: string, ...events: readonly object[]): Event[] {
+  return events.map((event, place) => ({ run, seq: place + 1, at: place, ...event }) as Event);
+}
+
+const seat = (participant: string, stage = "answer", round = 0) => ({ participant, stage, round });
+
+export const started = { type: "run_started", participants: DISCUSSION.participants };
+export const ended = (status = "completed") => ({ type: "run_ended", status });
+export const begins = (who: string, attempt = 1) => ({
+  type: "turn_started",
+  ...seat(who),
+  attempt,
+  model: `scripted/${who[0]}`,
+});
+export const says = (who: string, text: string) => ({ type: "text_delta", ...seat(who), text });
+export const thinks = (who: string, text: string) => ({ type: "thought_delta", ...seat(who), text });
+export const retracts = (who: string) => ({ type: "text_retracted", ...seat(who) });
+export const draws = (who: string) => ({
+  type: "action",
+  ...seat(who),
+  id: "act",
+  action: { name: "wb_open" },
+});
+export const stops = (who: string, text: string, status = "completed") => ({
+  type: "turn_ended",
+  ...seat(who),
+  status,
+  message: { text, thoughts: "", details: "", script: "" },
+  model: `scripted/${who[0]}`,
+  usage: USAGE,
+  cost: 0,
+  finish: "stop",
+  fault: null,
+  first_token: 0.1,
+  latency: 0.2,
+});
+
+export function message(id: string, run: string, who: string | null, content: string, number = 1): Message {
+  return {
+    id,
+    run,
+    number,
+    discussion: "dis_1",
+    role: who ? "assistant" : "user",
+    participant: who,
+    name: who,
+    content,
+    stage: who ? "answer" : null,
+    round: 0,
+    status: "completed",
+    thoughts: "",
+    audience: null,
+    fault: null,
+    usage: USAGE,
+    cost: 0,
+    model: who ? `scripted/${who[0]}` : null,
+    first_token: 0.1,
+    latency: 0.2,
+    created_at: number,
+  } as unknown as Message;
+}
+
+export function page(messages: readonly Message[], runs: readonly Run[] = [], before: number | null = null) {
+  return { discussion: DISCUSSION, messages, before, runs } as DiscussionRead;
+}
+
+export const live = (id: string) =>
+  ({ id, discussion: "dis_1", message: null, mode: "parallel", status: "running", revision: 0 }) as Run;
