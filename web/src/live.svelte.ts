@@ -17,6 +17,8 @@ import type { Discussion, Me, Message } from "./wire.ts";
 
 const SETTLE = 250; // milliseconds after something ended, before what was stored is read
 
+const STORING: ReadonlySet<Heard["type"]> = new Set(["run_started", "turn_ended", "run_ended"]);
+
 export interface Shown {
   q: string;
   status: Discussion["status"];
@@ -142,10 +144,10 @@ class Live {
     this.shelf = events.reduce((shelf, event) => shelve(shelf, event, belongs), this.shelf);
     if (this.#waiting) this.#waiting.push(...events);
     else if (this.open) this.open = hear(this.open, events);
-    if (events.some((event) => event.type === "turn_ended" || event.type === "run_ended")) this.#settle();
+    if (events.some((event) => STORING.has(event.type))) this.#settle();
   }
 
-  /** What ended was stored: read its ids, and what else only the stored message has. */
+  /** What was asked, and what ended, was stored: read its ids, and what else only the stored message has. */
   #settle(): void {
     clearTimeout(this.#settling);
     this.#settling = setTimeout(() => void this.refresh(), SETTLE);

@@ -7,7 +7,8 @@ import { withWaiting } from "../src/state/waiting.ts";
 import { begins, DISCUSSION, ended, live, message, numbered, page, says, started, stops } from "./events.ts";
 
 const runOf = (...events: readonly object[]): Run => {
-  const [run] = hear(opened("dis_1"), numbered("run_1", started, ...events)).runs;
+  const asked = withPage(opened("dis_1"), page([message("msg_1", "run_1", null, "Which?")]));
+  const [run] = hear(asked, numbered("run_1", started, ...events)).runs;
   assert.ok(run);
   return run;
 };

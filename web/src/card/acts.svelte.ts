@@ -14,10 +14,12 @@ export class CardActs {
   isBusy = $state(false);
   #turn: () => Turn;
   #discussion: () => Discussion;
+  #focus: () => void;
 
-  constructor(turn: () => Turn, discussion: () => Discussion) {
+  constructor(turn: () => Turn, discussion: () => Discussion, focus: () => void) {
     this.#turn = turn;
     this.#discussion = discussion;
+    this.#focus = focus;
   }
 
   /** Stop this answer, or the other version of it that is being given. */
@@ -32,6 +34,7 @@ export class CardActs {
   /** Let one that failed try again, perhaps by another model. */
   async retry(model: string | null = null): Promise<void> {
     const { run, participant } = this.#turn();
+    this.#focus();
     await this.#do(() =>
       call("POST /api/runs/{id}/lanes/{participant}/retry", {
         path: { id: run, participant },
@@ -42,6 +45,7 @@ export class CardActs {
 
   /** Let the answer be given anew, with the prompt of then. */
   async again(model: string | null = null): Promise<void> {
+    this.#focus();
     await this.#do(() =>
       call("POST /api/discussions/{id}/turns/{turn}/again", {
         path: this.#path(),

@@ -54,6 +54,7 @@ export class Desk {
 
   clear(): void {
     this.words = "";
+    this.to = [];
     this.uploads.clear();
   }
 

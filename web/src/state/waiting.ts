@@ -11,7 +11,8 @@ export function withWaiting(
   discussion: Discussion,
   { stage, round }: { stage: string; round: number } = { stage: "answer", round: 0 },
 ): readonly Turn[] {
-  if (!goesOn(run)) return turns;
+  // To whom it was said is known by what was said.
+  if (!goesOn(run) || !run.asked) return turns;
   const known = new Set(turns.map((turn) => turn.key));
   const missing = speakers(run, discussion)
     .map((participant) => ({ participant, stage, round }))
