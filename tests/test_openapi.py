@@ -175,6 +175,10 @@ def make_real(case: Case[Any], ids: Ids) -> None:
         case.body = case.body | {"model": f"scripted/{asked}"}
     if asked == "assertions" and isinstance(case.body, dict):
         case.body = {"assertions": "It answers.", "judge": "scripted/judge"}
+    if asked == "again" and isinstance(case.body, dict):
+        case.body = {"model": "scripted/echo"}
+    if asked == "choose" and isinstance(case.body, dict):
+        case.body = {"version": case.path_parameters["turn"]}
     if case.path == STATELESS and isinstance(case.body, dict):
         config: Any = case.body["config"]
         agents = [{**one, "model": None} for one in config["agents"]]
@@ -226,6 +230,15 @@ def test_streams_are_described_as_streams(description: Any) -> None:
     assert "content" not in answers["204"]
 
 
+def test_the_one_stream_is_described_with_all_that_it_carries(description: Any) -> None:
+    operation = description["paths"][ENDLESS]["get"]
+    answer = operation["responses"]["200"]["content"]["text/event-stream"]
+    told = answer["schema"]["properties"]["data"]["contentSchema"]["discriminator"]["mapping"]
+    assert {"activity", "discussion_changed", "resync", "text_delta", "run_ended"} < told.keys()
+    assert "404" in operation["responses"]
+    assert [one["name"] for one in operation["parameters"]] == ["discussion", "after"]
+
+
 def test_the_events_of_a_turn_without_a_state_are_described_by_name(description: Any) -> None:
     answer = description["paths"][STATELESS]["post"]["responses"]["200"]
     data = answer["content"]["text/event-stream"]["schema"]["properties"]["data"]["contentSchema"]
@@ -252,3 +265,12 @@ def test_files_are_described_as_files(description: Any) -> None:
     assert list(paths["/api/files"]["post"]["requestBody"]["content"]) == ["multipart/form-data"]
     given = paths["/api/files/{id}/content"]["get"]["responses"]["200"]["content"]
     assert {"text/plain", "image/png", "application/pdf"} < given.keys()
+
+
+def test_transcripts_are_described_as_what_they_are(description: Any) -> None:
+    kinds = {"md": "text/markdown", "json": "application/json", "html": "text/html"}
+    for ending, kind in kinds.items():
+        operation = description["paths"][f"/api/discussions/{{id}}/transcript.{ending}"]["get"]
+        assert list(operation["responses"]["200"]["content"]) == [kind]
+    described = description["components"]["schemas"]["Transcript"]
+    assert {"moot", "discussion", "messages", "runs"} <= described["properties"].keys()

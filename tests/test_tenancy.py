@@ -40,6 +40,9 @@ BODIES: dict[str, Any] = {
     "discussions_change": {"title": "Mine now"},
     "discussions_say": {"message": "Do you hear me?"},
     "discussions_go_on": {"turns": 2},
+    "versions_again": {"model": "scripted/echo"},
+    "versions_edit": {"content": "Mine now"},
+    "versions_choose": {"version": "msg_none"},
     "runs_stop": {},
     "lanes_retry": {"model": "scripted/echo"},
     "personas_change": {"name": "Mine now"},
@@ -236,6 +239,16 @@ async def test_another_s_id_inside_one_s_own_thing_is_not_there(stage: Stage, cr
         ("PATCH", f"/api/projects/{mine}/posts/{post}", {"title": "Mine now"}),
         ("DELETE", f"/api/projects/{mine}/posts/{post}", None),
         ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt", None),
+        ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt/parts", None),
+        ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/versions", None),
+        ("POST", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/again", {}),
+        ("PATCH", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}", {"content": "Mine now"}),
+        ("POST", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/choose", {"version": turn}),
+        (
+            "POST",
+            f"/api/discussions/{opened['discussion']['id']}/turns/{opened['message']['id']}/choose",
+            {"version": turn},
+        ),
     ):
         reply = await stage.server.call(method, path, body, who)
         assert is_not_there(reply), path
@@ -377,6 +390,27 @@ async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, crede
             told = (await anext(changes)).data
         assert told["discussion"]["id"] == mine, "Ada's stop was no news for Bob"
     await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=stage.ada)
+
+
+@pytest.mark.parametrize("credential", ["token", "session"])
+async def test_another_s_discussion_and_runs_cannot_be_watched(stage: Stage, credential: str) -> None:
+    server, who = stage.server, stage.bob[credential]
+    mine = await stage.opened(who)
+    discussion, run = mine["discussion"]["id"], mine["run"]["id"]
+    hers, her_run = stage.ids["/api/discussions/"]["id"], stage.ids["/api/runs/"]["id"]
+    for query, foreign in (
+        (f"discussion={hers}", hers),
+        (f"discussion={hers}&after={her_run}:0", hers),
+        (f"discussion={hers}&after={run}:0", hers),
+        (f"discussion={discussion}&after={her_run}:0", her_run),
+        (f"discussion={discussion}&after={her_run}:99", her_run),
+        (f"discussion={discussion}&after={run}:0&after={her_run}:1", her_run),
+    ):
+        reply = await server.get(f"/api/events?{query}", who)
+        assert is_not_there(reply), query
+        nothing = f"{foreign[:-4]}zzzz"
+        unknown = await server.get(f"/api/events?{query.replace(foreign, nothing)}", who)
+        assert (unknown.status, unknown.text) == (404, reply.text.replace(foreign, nothing))
 
 
 async def test_two_tenants_may_use_the_same_idempotency_key(stage: Stage) -> None:

@@ -4,8 +4,9 @@ import asyncio
 import tempfile
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -61,6 +62,31 @@ async def test_a_message_to_another_worker_interrupts_and_sees_what_was_said(pai
     asked = pair.ledger.of("yielding-a")[-1].prompt
     assert partial["content"].strip() in asked
     assert asked.endswith("And then?")
+
+
+@shared
+async def test_one_stream_of_another_worker_carries_every_run_of_a_discussion(pair: Site) -> None:
+    executing, other = pair.servers
+    first = await pair.open("single", "yielding-b", at=executing)
+    seen: defaultdict[str, list[Any]] = defaultdict(list)
+    second: Reader | None = None
+    async with (
+        asyncio.timeout(60),
+        aclosing(other.events(f"/api/events?discussion={first.discussion}")) as frames,
+    ):
+        async for frame in frames:
+            if frame.id is not None:
+                seen[frame.data["run"]].append(frame.data)
+            if second is None and len(seen[first.run]) > 4:
+                second = await pair.say(first.discussion, at=executing)
+            if second and all(
+                seen[r.run] and seen[r.run][-1]["type"] == "run_ended" for r in (first, second)
+            ):
+                break
+    for reader in (first, second):
+        assert reader is not None
+        await reader.ended()
+        assert seen[reader.run] == reader.events
 
 
 @shared

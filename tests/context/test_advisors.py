@@ -9,6 +9,7 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from moot.context.advisors import draw_together, identity, talk_back, thread, window
+from moot.context.pieces import Enclosed
 from moot.context.prompt import prompt
 from moot.context.prompts import written
 from moot.context.tokens import tokens, tokens_of
@@ -459,7 +460,7 @@ class TestWindow:
     def test_files_count(self) -> None:
         told = Told().asks("See this.").says(BETA, "I do.").asks("And now?")
         seen = advised(told.said, "beta", told.run)
-        attached = {"msg_1": (File("a.png", "image/png", b"x"),)}
+        attached = {"msg_1": (Enclosed(File("a.png", "image/png", b"x")),)}
         for budget, there in ((900, False), (2000, True)):
             plan = replace(PLAN, advisors=Advisors(budget=budget))
             assert ("See this." in str(prompt(plan, BETA, seen, "", attached))) == there
@@ -510,4 +511,4 @@ def test_a_brief_tells_nobody_its_own_answer_nor_what_failed() -> None:
 def test_time_is_told_to_the_minute_and_everywhere_the_same() -> None:
     message = Message(id="m", discussion="d", role="user", content="So?", run="r", created_at=86_399.9)
     (told,) = thread(PLAN, BETA, [message], "", {}, "")
-    assert told.parts == (Text("[1970-01-01 23:59] So?"),)
+    assert told.part == Text("[1970-01-01 23:59] So?")

@@ -185,16 +185,15 @@ def test_a_turn_without_words_comes_back_too() -> None:
 
 def test_what_was_said_before_there_was_an_array_comes_back_as_one() -> None:
     (told,) = own_turn(said(TOM, 'He said "so".'))
-    (part,) = told.parts
-    assert isinstance(part, Text)
-    assert part.text == r'[{"type":"text","content":"He said \"so\"."}]'
+    assert isinstance(told.part, Text)
+    assert told.part.text == r'[{"type":"text","content":"He said \"so\"."}]'
 
 
 @pytest.mark.parametrize("status", ["interrupted", "stopped", "partial"])
 def test_whoever_was_interrupted_is_told_so(status: TurnStatus) -> None:
     spoken, told = own_turn(said(TOM, "I do", status=status))
     assert (spoken.role, told.role) == ("assistant", "user")
-    assert "You were interrupted here" in str(told.parts)
+    assert "You were interrupted here" in str(told.part)
 
 
 def test_the_board_is_what_all_turns_but_failed_ones_have_drawn() -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
+from moot.context.pieces import Enclosed
 from moot.context.prompt import prompt, system_prompt
 from moot.context.prompts import written
 from moot.context.question import question
@@ -14,7 +15,7 @@ from moot.model.chunks import Text
 from moot.model.discussions import Message
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
-from moot.model.requests import File, ModelRequest, Part
+from moot.model.requests import File, ModelRequest
 from tests.context.logs import Log, logs
 
 views = st.sampled_from(list(VIEWS.values()))
@@ -347,7 +348,7 @@ def test_material_stands_before_the_words_it_came_with() -> None:
     picture = File("cat.png", "image/png", b"\x89PNG")
     asked = question("What is it?", "one\ntwo", [picture])
     *material, _ = asked.parts
-    attached: dict[str, tuple[Part, ...]] = {"msg_1": tuple(material), "msg_2": (Text("Beta's own"),)}
+    attached = {"msg_1": tuple(map(Enclosed, material)), "msg_2": (Enclosed(Text("Beta's own")),)}
     seen = [said(1, "What is it?"), said(2, "A cat.", BETA)]
     request = prompt(Plan(mode="single", participants=(ALPHA,)), ALPHA, seen, attached=attached)
     assert request.messages[0].parts == (*asked.parts, Text("Beta said:\n\nA cat."))

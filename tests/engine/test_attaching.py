@@ -2,6 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from moot.context.attachments import left_out
+from moot.context.pieces import Enclosed
 from moot.engine import attaching as module
 from moot.engine.attaching import Attaching, attached
 from moot.model.chunks import Text
@@ -45,8 +46,11 @@ async def test_text_is_written_out_and_the_rest_stays_a_file(files: Files) -> No
     notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
     said = [message("msg_1", notes.id, cat.id), message("msg_2"), message("msg_3", cat.id)]
     assert await attached(files, ANNA, said) == {
-        "msg_1": (Text("notes.txt:\n```\nRound.\n```"), File("cat.png", "image/png", PNG)),
-        "msg_3": (File("cat.png", "image/png", PNG),),
+        "msg_1": (
+            Enclosed(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6),
+            Enclosed(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),
+        ),
+        "msg_3": (Enclosed(File("cat.png", "image/png", PNG), name="cat.png", size=len(PNG)),),
     }
     assert await attached(files, ANNA, [message("msg_2")]) == {}
     assert await attached(files, BERT, said) == {"msg_1": (), "msg_3": ()}
@@ -55,7 +59,9 @@ async def test_text_is_written_out_and_the_rest_stays_a_file(files: Files) -> No
 async def test_people_are_shown_text_and_which_other_files_there_were(files: Files) -> None:
     notes, cat = await add(files, "notes.txt", b"Round."), await add(files, "cat.png", PNG, "image/png")
     found = await attached(files, ANNA, [message("msg_1", notes.id, cat.id)], only_text=True)
-    assert found["msg_1"] == (Text("notes.txt:\n```\nRound.\n```"), File("cat.png", "image/png", b""))
+    text, picture = found["msg_1"]
+    assert text.part == Text("notes.txt:\n```\nRound.\n```")
+    assert (picture.part, picture.size) == (File("cat.png", "image/png", b""), len(PNG))
 
 
 async def test_where_there_is_no_room_for_all_the_newest_are_kept(
@@ -65,8 +71,9 @@ async def test_where_there_is_no_room_for_all_the_newest_are_kept(
     old, new = await add(files, "old.txt", b"12345"), await add(files, "new.txt", b"67890")
     said = [message("msg_1", old.id), message("msg_2", new.id), message("msg_3", new.id)]
     found = await attached(files, ANNA, said)
-    assert found["msg_1"] == (left_out(old),)
-    assert found["msg_2"] == found["msg_3"] == (Text("new.txt:\n```\n67890\n```"),)
+    assert [one.part for one in found["msg_1"]] == [left_out(old)]
+    assert found["msg_2"] == found["msg_3"]
+    assert [one.part for one in found["msg_2"]] == [Text("new.txt:\n```\n67890\n```")]
 
 
 async def test_all_who_are_spoken_to_must_be_able_to_read(files: Files, attaching: Attaching) -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
+from moot.context.pieces import Enclosed
 from moot.context.prompt import system_prompt
 from moot.context.tokens import TOKENS_A_FILE, tokens
 from moot.engine.forecast import Forecast, forecast
@@ -102,7 +103,7 @@ def test_a_debate_reads_more_than_a_consensus_of_the_same_table() -> None:
 def test_files_of_the_new_message_are_read_by_everybody() -> None:
     plan = planned("parallel", "a/one", "b/two")
     asked = said(WORDS)
-    files = (File("a.png", "image/png", b""),) * 2
+    files = (Enclosed(File("a.png", "image/png", b"")),) * 2
     found = forecast(plan, asked, (), a_dollar_a_token, {asked.id: files})
     assert found.input - foreseen(plan).input == 2 * 2 * TOKENS_A_FILE
     assert found.cost - foreseen(plan).cost == 2 * 2 * TOKENS_A_FILE

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
+from moot.context.pieces import Enclosed
 from moot.context.tokens import TOKENS_A_FILE
 from moot.engine.estimate import estimate
 from moot.engine.rehearsal import ANSWER, LONGEST, ROW, VERDICT, Call, rehearse
@@ -25,7 +26,7 @@ from moot.modes import MODES
 from moot.providers.scripts import Script
 from tests.engine.tables import QUESTION, Stage
 
-FILE = File("a.png", "image/png", b"")
+FILE = Enclosed(File("a.png", "image/png", b""))
 EARLIER = (
     Message(id="msg_a", discussion="dis_1", run="run_0", role="user", content="What is a moot?"),
     Message(

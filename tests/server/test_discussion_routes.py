@@ -248,6 +248,36 @@ async def test_a_prompt_shows_what_was_in_text_files_and_which_other_files_there
     assert words["text"] == "What is a moot?"
 
 
+async def test_a_prompt_taken_apart_says_of_each_part_what_it_is(table: Talking) -> None:
+    sent = [("notes.txt", b"Tables have no head."), ("cat.png", b"\x89PNG\r\n\x1a\n\0")]
+    files = [(await table.client.post("/api/files", files={"file": one})).json()["id"] for one in sent]
+    opened = await table.open(participants=["scripted/echo"], files=files)
+    await table.answer(opened["run"]["id"], "A meeting.")
+    path, asked = f"/api/discussions/{opened['discussion']['id']}", opened["message"]["id"]
+    answer = (await table.ok("GET", path))["messages"][-1]
+    told = await table.ok("GET", f"{path}/turns/{answer['id']}/prompt/parts")
+    assert told["model"] == "scripted/echo"
+    language, notes, cat, words = told["parts"]
+    assert (language["role"], language["origin"], language["message"]) == ("system", "language", None)
+    assert (notes["origin"], notes["name"], notes["message"]) == ("file", "notes.txt", asked)
+    assert (cat["text"], cat["name"], cat["size"], cat["tokens"]) == ("", "cat.png", 9, 1000)
+    assert words == {
+        "role": "user",
+        "origin": "message",
+        "name": None,
+        "message": asked,
+        "text": "What is a moot?",
+        "tokens": 4,
+        "size": None,
+    }
+    assert told["tokens"] == sum(part["tokens"] for part in told["parts"])
+    other = await table.open()
+    for turn in (asked, "msg_none"):
+        assert (await table.call("GET", f"{path}/turns/{turn}/prompt/parts")).status_code == 404
+    wrong = f"/api/discussions/{other['discussion']['id']}/turns/{answer['id']}/prompt/parts"
+    assert (await table.call("GET", wrong)).status_code == 404
+
+
 async def test_a_clerk_is_kept_changed_and_taken_away(table: Talking) -> None:
     opened = (await table.open(title="Mine", clerk="scripted/echo"))["discussion"]
     assert opened["clerk"] == "scripted/echo"

@@ -1,8 +1,6 @@
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from moot.model.errors import StoreUnavailable
@@ -10,7 +8,6 @@ from moot.store.database import Database
 from tests.databases import migrated
 from tests.server.house import built
 from tests.server.talking import Talking, talking
-from tests.server.visiting import Visitor, asking_for
 
 
 @pytest.fixture
@@ -52,21 +49,3 @@ async def test_where_accounts_are_needed_metrics_are_for_whoever_has_their_token
             assert (refused.status_code, "MOOT_METRICS_TOKEN" in refused.json()["detail"]) == (404, True)
         reply = await house.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
         assert (reply.status_code, "# TYPE moot_" in reply.text) == (200, True)
-
-
-async def test_changes_begin_with_what_goes_on(table: Talking) -> None:
-    opened = await table.open()
-    visitor = Visitor()
-    watching = asyncio.create_task(table.app(asking_for("/api/events"), visitor.receive, visitor.send))
-    await visitor.has(b'"activity"')
-    table.house.changes.told(f"local {opened['discussion']['id']}")
-    table.house.changes.told(f"somebody {opened['discussion']['id']}")
-    table.house.changes.told("local dis_gone")
-    await visitor.has(b"dis_gone")
-    visitor.leaves.set()
-    await watching
-    lines = b"".join(visitor.came).decode().split("\n")
-    told = [msgspec.json.decode(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-    assert [one["type"] for one in told] == ["activity", "discussion_changed", "discussion_deleted"]
-    assert told[0]["runs"] == told[1]["runs"] == [opened["run"]]
-    assert told[1]["discussion"]["id"] == opened["discussion"]["id"]

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from moot.model.discussions import Run
-from moot.server.run_routes import RESYNC
+from moot.server.bookmarks import resync
 from moot.server.sse import HEARTBEAT
 from moot.store.database import Database
 from moot.store.events import Events, Standing
@@ -61,10 +61,11 @@ async def test_the_header_counts_where_both_say_something(table: Talking) -> Non
 
 @pytest.mark.parametrize("number", ["6", "abc", "", "-1", "+1", " 1x", "1" * 16, "\u0663"])
 async def test_a_number_that_never_was_means_to_start_again(table: Talking, number: str) -> None:
-    path = f"/api/runs/{await spoken(table)}/events"
+    run = await spoken(table)
+    path = f"/api/runs/{run}/events"
     headers = {b"Last-Event-ID": number.encode()}
     reply = await table.client.get(path, headers=list(headers.items()))
-    assert reply.content.startswith(RESYNC)
+    assert reply.content.startswith(resync(run))
     assert numbers(reply.text) == [1, 2, 3, 4, 5]
 
 

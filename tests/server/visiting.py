@@ -34,14 +34,14 @@ class Visitor:
             await self.something.wait()
 
 
-def asking_for(path: str) -> Any:
+def asking_for(path: str, query: str = "") -> Any:
     """What uvicorn tells of a request from this machine."""
     return {
         "type": "http",
         "method": "GET",
         "path": path,
         "raw_path": path.encode(),
-        "query_string": b"",
+        "query_string": query.encode(),
         "headers": [(b"host", b"localhost")],
         "http_version": "1.1",
         "scheme": "http",

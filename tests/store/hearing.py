@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from moot.store.database import Database, Topic
 from moot.store.listener import listen
 
-SECONDS = 20.0
+SECONDS = 60.0  # whoever waits in vain waits long, and nobody else does
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

@@ -20,7 +20,7 @@ from moot.store.events import A_PAGE, Events, Standing
 from moot.store.runs import Claim, Runs
 from moot.store.schema import message, run_event
 from tests.databases import migrated
-from tests.store.people import ANNA, discuss
+from tests.store.people import ANNA, BERT, discuss
 from tests.store.running import OTHER, answer, claim, claimed, first_run
 
 
@@ -56,6 +56,20 @@ async def test_what_is_written_is_read_from_any_number_on(database: Database) ->
     assert await log.read(run.run, 0) == [(1, "a"), (2, "b"), (3, "c")]
     assert await log.read(run.run, 2) == [(3, "c")]
     assert await log.read(run.run, 3) == await log.read("another run", 0) == []
+
+
+async def test_all_runs_of_a_discussion_stand_as_each_of_them_does(database: Database) -> None:
+    log, first = Events(database), await first_run(database)
+    discussion, another = await discuss(database), await discuss(database, BERT)
+    runs = [await claimed(database, discussion) for _ in range(2)]
+    theirs = await claimed(database, another, owner=BERT)
+    await log.write([entry(one, 1, ["a", "b"]) for one in (first, runs[0], theirs)])
+    await log.write([entry(runs[0], 3, ["end"], ending=Ending("completed", 1.0))])
+    found = await log.standings(ANNA, discussion.id)
+    assert found == {runs[0].run: Standing(live=False, newest=3), runs[1].run: Standing(live=True, newest=0)}
+    assert found == {one.run: await log.standing(ANNA, one.run) for one in runs}
+    for tenant, id in ((BERT, discussion.id), (ANNA, another.id), (ANNA, "dis_nothing")):
+        assert await log.standings(tenant, id) == {}
 
 
 async def test_a_long_log_is_read_a_page_at_a_time(database: Database) -> None:

@@ -176,3 +176,11 @@ async def test_what_a_worker_left_is_what_it_had_and_did_not_end(
     assert await runs.left_by(WORKER) == [(mine.id, 0)]
     assert sorted(await runs.left_by(OTHER)) == sorted([(handed_on.id, 0), (theirs.id, 0)])
     assert await runs.left_by("worker-3") == []
+
+
+async def test_the_runs_of_a_discussion_are_listed_in_the_order_of_what_they_answer(
+    database: Database, table: Discussion
+) -> None:
+    first, second = await start(database, table), await start(database, table, words="And now?")
+    assert await Runs(database).of(ANNA, table.id) == [first.id, second.id]
+    assert await Runs(database).of(BERT, table.id) == []

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from moot.channels.findings import Findings, changed, flip_words, placed, points, unproven
+from moot.channels.findings import Findings
 from moot.model.debates import Ledger, Ranking, Summary, Voice
+from moot.transcript.standing import changed, flip_words, placed, points, unproven
 
 
 def minutes(found: Findings) -> list[str]:

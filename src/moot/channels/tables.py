@@ -8,9 +8,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from moot.channels.findings import Findings, changed, flip_words, placed, points, unproven
+from moot.channels.findings import Findings
 from moot.channels.terminal import safe
 from moot.model.debates import Ledger, Ranking, Summary, Voice
+from moot.transcript.standing import changed, flip_words, placed, points, unproven
 
 STANDS = {"changed": "yellow", "kept": "green", "no answer": "red"}
 

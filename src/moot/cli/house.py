@@ -36,6 +36,7 @@ from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
+from moot.engine.revising import Revising
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
 from moot.engine.stateless import Stateless
@@ -78,6 +79,7 @@ from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
 from moot.store.token_rates import TokenRates
 from moot.store.trials import Trials
+from moot.transcript.telling import Transcripts
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
 FENCED = 3  # the exit code of a worker that was taken over
@@ -116,11 +118,13 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "reports",
     "retelling",
     "retrying",
+    "revising",
     "revocations",
     "runs",
     "seating",
     "stateless",
     "token_rates",
+    "transcripts",
     "treasury",
     "trials",
     "uploads",
@@ -183,6 +187,7 @@ class House:
         self.retrying = Retrying(
             database, self.hall, retries, self.treasury, self.attaching, measuring, self.durable.start
         )
+        self.revising = Revising(database, self.hall, self.attaching, measuring)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
         self.workers = Workers(
@@ -206,6 +211,7 @@ class House:
         self.token_rates = TokenRates(database)
         self.reports = Reports(database)
         self.boards = Boards(database)
+        self.transcripts = Transcripts(database)
         self.insights = Insights(database)
         self.files = Files(database)
         self.bills = Bills(database)

@@ -4,23 +4,23 @@ Pure. The thread is cut to a window: the oldest turns go first, then the words o
 message that is to be answered are always there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from moot.context.fitting import fitted, listed, one_line
+from moot.context.pieces import Attached, Piece, enclosures
 from moot.context.prompts import filled, written
 from moot.context.tokens import tokens, tokens_of
+from moot.model.chunks import Text
 from moot.model.discussions import Message
 from moot.model.events import ANSWERED
 from moot.model.participants import Participant
 from moot.model.plans import Plan
-from moot.model.requests import Message as Told
-from moot.model.requests import Part, assistant, user
 
 NAME = 60
 PASSES = frozenset({"pass", "pass."})
 
-Turn = list[Told]  # what the person said, and what was answered
+Turn = list[Piece]  # what the person said, and what was answered
 
 
 def identity(plan: Plan, who: Participant, seen: Sequence[Message]) -> str:
@@ -39,18 +39,21 @@ def thread(
     who: Participant,
     seen: Sequence[Message],
     instruction: str,
-    attached: Mapping[str, tuple[Part, ...]],
+    attached: Attached,
     system: str,
-) -> list[Told]:
+) -> list[Piece]:
     """Write a thread as far as it fits into the window."""
     now = seen[-1].run if seen else None
     others = [one for one in seen if one.participant not in {None, who.id}]
     mine = [one for one in seen if one.participant in {None, who.id} and not _passed(one)]
     turns = _turns([one for one in mine if one.run != now], attached)
-    current = [_told(one, attached) for one in mine if one.run == now]
-    if instruction or not current or current[-1].role == "assistant":
-        current.append(user(instruction or written("your_turn")))
-    reference = [user(_block("advisor_reference", others))] if any(map(_speaks, others)) else []
+    current = [piece for one in mine if one.run == now for piece in _told(one, attached)]
+    if instruction:
+        current.append(Piece("user", "instruction", Text(instruction)))
+    elif not current or current[-1].role == "assistant":
+        current.append(Piece("user", "filler", Text(written("your_turn"))))
+    block = Text(_block("advisor_reference", others)) if any(map(_speaks, others)) else None
+    reference = [Piece("user", "reference", block)] if block else []
     rate = plan.measure(who.model).characters_per_token
     left = window(plan, who) - tokens(system, rate) - _size([*reference, *current], rate)
     if left < 0:
@@ -83,33 +86,34 @@ def _said_now(said: Sequence[Message], run: str) -> list[Message]:
     return sorted(filter(_speaks, mine), key=lambda one: (one.stage == "cross_talk", one.participant or ""))
 
 
-def _turns(thread: Sequence[Message], attached: Mapping[str, tuple[Part, ...]]) -> list[Turn]:
+def _turns(thread: Sequence[Message], attached: Attached) -> list[Turn]:
     """Part a thread into turns; each begins with words of the person."""
     turns: list[Turn] = []
     for one in thread:
         if one.role == "user":
             turns.append([])
         elif not turns:
-            turns.append([user(written("not_shown"))])
-        turns[-1].append(_told(one, attached))
+            turns.append([Piece("user", "filler", Text(written("not_shown")))])
+        turns[-1] += _told(one, attached)
     return turns
 
 
-def _newest(turns: Sequence[Turn], left: int, rate: float) -> list[Told]:
+def _newest(turns: Sequence[Turn], left: int, rate: float) -> list[Piece]:
     """Keep the newest turns, as many as there is room for."""
     first = len(turns)
     while first and (left := left - _size(turns[first - 1], rate)) >= 0:
         first -= 1
-    return [told for turn in turns[first:] for told in turn]
+    return [piece for turn in turns[first:] for piece in turn]
 
 
-def _told(one: Message, attached: Mapping[str, tuple[Part, ...]]) -> Told:
+def _told(one: Message, attached: Attached) -> list[Piece]:
     if one.role != "user":
-        return assistant(one.content)
+        return [Piece("assistant", "own", Text(one.content), one.name, one.id)]
     if one.hidden:
-        return user(one.content)
+        return [Piece("user", "instruction", Text(one.content), None, one.id)]
     at = datetime.fromtimestamp(one.created_at, UTC)
-    return user(*attached.get(one.id, ()), f"[{at:%Y-%m-%d %H:%M}] {one.content}")
+    words = Text(f"[{at:%Y-%m-%d %H:%M}] {one.content}")
+    return [*enclosures(attached, one.id), Piece("user", "message", words, None, one.id)]
 
 
 def _block(prompt: str, answers: Sequence[Message], room: int | None = None) -> str:
@@ -136,5 +140,5 @@ def _passed(one: Message) -> bool:
     return one.stage == "cross_talk" and not one.hidden and one.content.strip().lower() in PASSES
 
 
-def _size(told: Sequence[Told], rate: float) -> int:
-    return sum(tokens_of(one.parts, rate) for one in told)
+def _size(told: Sequence[Piece], rate: float) -> int:
+    return tokens_of((piece.part for piece in told), rate)

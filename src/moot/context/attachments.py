@@ -43,12 +43,12 @@ def readable(request: ModelRequest, kinds: Collection[FileKind]) -> ModelRequest
     """Put a line in the place of every file that a model cannot read: it may have been meant for others."""
 
     def told(message: Message) -> Message:
-        return replace(message, parts=tuple(_told(part, kinds) for part in message.parts))
+        return replace(message, parts=tuple(readable_part(part, kinds) for part in message.parts))
 
     return replace(request, messages=tuple(told(message) for message in request.messages))
 
 
-def _told(part: Part, kinds: Collection[FileKind]) -> Part:
+def readable_part(part: Part, kinds: Collection[FileKind]) -> Part:
     return unread(part) if isinstance(part, File) and not takes(kinds, part) else part
 
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from moot.board.digest import digest
 from moot.board.replay import Board, Entry, replayed
+from moot.context.pieces import Piece
 from moot.context.prompts import filled, written
 from moot.context.views import shared
 from moot.model.actions import name_of
+from moot.model.chunks import Text
 from moot.model.directed import PREVIEW, LessonRole
 from moot.model.discussions import Message
 from moot.model.manual import described
 from moot.model.participants import Participant
 from moot.model.plans import Plan
-from moot.model.requests import Message as Told
-from moot.model.requests import assistant, user
 from moot.streams.act import actions_of
 from moot.streams.act import written as performed
 
@@ -58,18 +58,26 @@ def now(board: Board, peers: Sequence[tuple[str, str]], names: Mapping[str, str]
 
 def board_of(said: Sequence[Message]) -> Board:
     """Replay all that was drawn; what a turn did that failed is void."""
-    return replayed(
+    return replayed(acts_of(said))
+
+
+def acts_of(said: Sequence[Message]) -> list[Entry]:
+    """List what was done in turns that count."""
+    return [
         Entry(by=m.participant, action=action)
         for m in said
         if m.script and _counts(m)
         for action in actions_of(m.script)
-    )
+    ]
 
 
-def own_turn(message: Message) -> list[Told]:
+def own_turn(message: Message) -> list[Piece]:
     """Give somebody its own turn back as the array that it wrote, and say where it was interrupted."""
-    spoken = assistant(message.script or performed([message.content]))
-    return [spoken] if message.status == "completed" else [spoken, user(written("interrupted"))]
+    array = Text(message.script or performed([message.content]))
+    spoken = Piece("assistant", "own", array, message.name, message.id)
+    if message.status == "completed":
+        return [spoken]
+    return [spoken, Piece("user", "filler", Text(written("interrupted")))]
 
 
 def actions_in(message: Message) -> tuple[str, ...]:

@@ -3,19 +3,19 @@
 Pure: the same plan and the same messages give the same request, so what somebody saw can be shown again later.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 
 from moot.context import advisors
 from moot.context.fitting import listed
 from moot.context.language import name_of
 from moot.context.lesson import lesson, own_turn
+from moot.context.pieces import Attached, Origin, Piece, enclosures, messages_of, system_of
 from moot.context.prompts import written
+from moot.model.chunks import Text
 from moot.model.discussions import Message
 from moot.model.participants import Participant
 from moot.model.plans import Plan
-from moot.model.requests import Message as Told
-from moot.model.requests import ModelRequest, Part, assistant, user
+from moot.model.requests import ModelRequest
 
 IDENTITIES = {
     "single": "called_upon",
@@ -24,8 +24,6 @@ IDENTITIES = {
     "continue": "roundtable",
     "debate": "debating",
 }
-
-Attached = Mapping[str, tuple[Part, ...]]
 
 
 def prompt(
@@ -36,23 +34,40 @@ def prompt(
     attached: Attached | None = None,
 ) -> ModelRequest:
     """Write the request for one turn; `attached` are files and the like, by the message they came with."""
-    system = system_prompt(plan, who, seen)
-    if plan.advised:
-        told = advisors.thread(plan, who, seen, instruction, attached or {}, system)
-    else:
-        told = [one for message in seen for one in _told(plan, message, who, attached or {})]
-        told += [user(instruction)] if instruction else []
+    made = pieces(plan, who, seen, instruction, attached)
     return ModelRequest(
         model=who.model,
-        system=system,
-        messages=_alternating(told),
+        system=system_of(made),
+        messages=messages_of(made),
         temperature=who.temperature,
         max_tokens=who.max_tokens,
         thinking=who.thinking,
     )
 
 
+def pieces(
+    plan: Plan,
+    who: Participant,
+    seen: Sequence[Message],
+    instruction: str = "",
+    attached: Attached | None = None,
+) -> list[Piece]:
+    """Make all that a request consists of, in its order: the layers of the system prompt, then what was said."""
+    system = list(_layers(plan, who, seen))
+    if plan.advised:
+        told = advisors.thread(plan, who, seen, instruction, attached or {}, system_of(system))
+    else:
+        told = [one for message in seen for one in _told(plan, message, who, attached or {})]
+        if instruction:
+            told.append(Piece("user", "instruction", Text(instruction)))
+    return system + _framed(told)
+
+
 def system_prompt(plan: Plan, who: Participant, seen: Sequence[Message] = ()) -> str:
+    return system_of(_layers(plan, who, seen))
+
+
+def _layers(plan: Plan, who: Participant, seen: Sequence[Message]) -> Iterator[Piece]:
     """Put the layers in their order: stable ones first, so that providers can cache them."""
     persona = plan.personas.get(who.id, "")
     match plan.mode:
@@ -64,31 +79,40 @@ def system_prompt(plan: Plan, who: Participant, seen: Sequence[Message] = ()) ->
             identity = lesson(plan, who)
         case _:
             identity = _identity(plan, who)
-    layers = (persona, identity, plan.project, _language(plan))
-    return "\n\n".join(layer.strip() for layer in layers if layer.strip())
-
-
-def _alternating(told: list[Told]) -> tuple[Told, ...]:
-    """Merge neighbours of one role; providers want the first and the last word to be the user's."""
-    if not told or told[-1].role == "assistant":
-        told = [*told, user(written("your_turn"))]
-    if told[0].role == "assistant":
-        told = [user(written("not_shown")), *told]
-    return tuple(
-        Told(role, tuple(part for message in neighbours for part in message.parts))
-        for role, neighbours in groupby(told, key=lambda message: message.role)
+    layers: tuple[tuple[Origin, str], ...] = (
+        ("persona", persona),
+        ("mode", identity),
+        ("project", plan.project),
+        ("language", _language(plan)),
     )
+    for origin, layer in layers:
+        if text := layer.strip():
+            yield Piece("system", origin, Text(text))
 
 
-def _told(plan: Plan, message: Message, who: Participant, attached: Attached) -> list[Told]:
+def _framed(told: list[Piece]) -> list[Piece]:
+    """See to it that the first and the last word are the user's, as providers want it."""
+    if not told or told[-1].role == "assistant":
+        told = [*told, Piece("user", "filler", Text(written("your_turn")))]
+    if told[0].role == "assistant":
+        told = [Piece("user", "filler", Text(written("not_shown"))), *told]
+    return told
+
+
+def _told(plan: Plan, message: Message, who: Participant, attached: Attached) -> list[Piece]:
     """Give people's words and one's own as they are, and those of the others under their names."""
     if message.participant == who.id:
-        return own_turn(message) if plan.mode == "directed" else [assistant(message.content)]
+        if plan.mode == "directed":
+            return own_turn(message)
+        return [Piece("assistant", "own", Text(message.content), message.name, message.id)]
     if message.role == "user":
-        return [user(*attached.get(message.id, ()), message.content)]
+        origin: Origin = "instruction" if message.hidden else "message"
+        words = Piece("user", origin, Text(message.content), None, message.id)
+        return [*enclosures(attached, message.id), words]
     said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
     cut_off = "" if message.status == "completed" else ", and was cut off"
-    return [user(f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}")]
+    text = Text(f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}")
+    return [Piece("user", "message", text, message.name, message.id)]
 
 
 def _identity(plan: Plan, who: Participant) -> str:

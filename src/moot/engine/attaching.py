@@ -1,17 +1,20 @@
 """Files that come with messages: whether those who are spoken to can read them, and what participants get of them."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
-from moot.context.attachments import left_out, readable, refuse_unread
+from msgspec.structs import replace
+
+from moot.context.attachments import left_out, readable, readable_part, refuse_unread
 from moot.context.files import LARGEST
+from moot.context.pieces import Attached, Enclosed, Piece
 from moot.context.question import written_out
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
 from moot.model.files import StoredFile
 from moot.model.plans import Plan
 from moot.model.profiles import FileKind, file_kind
-from moot.model.requests import File, ModelRequest, Part
+from moot.model.requests import File, ModelRequest
 from moot.providers.registry import Registry
 from moot.store.files import Files, refuse_missing
 
@@ -59,10 +62,17 @@ class Attaching:
         kinds = await asyncio.to_thread(self._kinds, model)
         return request if kinds is None else readable(request, kinds)
 
+    async def shown_in_pieces(self, pieces: Sequence[Piece], model: str) -> list[Piece]:
+        """Show the pieces of a request as a model got them."""
+        kinds = await asyncio.to_thread(self._kinds, model)
+        if kinds is None:
+            return list(pieces)
+        return [replace(piece, part=readable_part(piece.part, kinds)) for piece in pieces]
+
 
 async def attached(
     files: Files, tenant: str, said: Sequence[Message], *, only_text: bool = False
-) -> Mapping[str, tuple[Part, ...]]:
+) -> Attached:
     """Load the files of a discussion, by the message they came with; where it is too much, the newest.
 
     With `only_text` nothing is loaded that people could not read in a prompt: other files come empty.
@@ -92,5 +102,6 @@ def _fitting(files: Sequence[StoredFile]) -> list[str]:
     return chosen
 
 
-def _part(file: StoredFile, data: bytes | None) -> Part:
-    return left_out(file) if data is None else written_out(File(file.name, file.media_type, data))
+def _part(file: StoredFile, data: bytes | None) -> Enclosed:
+    part = left_out(file) if data is None else written_out(File(file.name, file.media_type, data))
+    return Enclosed(part, name=file.name, size=file.size)

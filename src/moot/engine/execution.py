@@ -5,11 +5,12 @@ It first raises the run's epoch, so that whoever had the run before can write no
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 import msgspec
 
+from moot.context.pieces import Attached
 from moot.engine import metrics
 from moot.engine.casting import Chains
 from moot.engine.journal import Journal, RunJournal
@@ -23,7 +24,6 @@ from moot.model.discussions import Message
 from moot.model.errors import Leaving
 from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus
 from moot.model.participants import Participant
-from moot.model.requests import Part
 from moot.providers.registry import Resolved
 from moot.store.bills import Bills
 from moot.store.database import Database
@@ -169,9 +169,16 @@ class Executor:
         return status
 
     async def _record(self, claim: Claim, journal: RunJournal, told: Sequence[Event]) -> Record:
-        said = await self._discussions.messages(claim.discussion, place=claim.place)
+        said = await self._said(claim)
         spent = (await self._bills.of_run(claim.run)).cost if told else 0.0
         return Record(journal, claim, said, told, lambda: self._told(claim), spent)
+
+    async def _said(self, claim: Claim) -> Sequence[Message]:
+        """Read what the run can know of: all until now or, where an answer is given anew, what was there then."""
+        if (then := claim.plan.again) is None:
+            return await self._discussions.messages(claim.discussion, place=claim.place)
+        before = await self._discussions.messages(claim.discussion, before=then.number, upto=then.upto)
+        return (*before, *await self._discussions.of_run(claim.run))
 
     async def _told(self, claim: Claim) -> list[Event]:
         """Read all that was told of a run until now."""
@@ -181,9 +188,7 @@ class Executor:
             events += [msgspec.json.decode(body, type=Event) for _, body in page]
         return events
 
-    def _table(
-        self, claim: Claim, record: Record, execution: Execution, files: Mapping[str, tuple[Part, ...]]
-    ) -> LiveTable:
+    def _table(self, claim: Claim, record: Record, execution: Execution, files: Attached) -> LiveTable:
         async def chains(who: Participant) -> Sequence[Resolved]:
             return await patiently(lambda: self._chains(claim.tenant, who.model))
 

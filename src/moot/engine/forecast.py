@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from moot.context.prompt import Attached
+from moot.context.pieces import Attached
 from moot.engine.rehearsal import Call, rehearse
 from moot.model.chunks import Usage
 from moot.model.discussions import Message

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from moot.context.pieces import Enclosed
 from moot.engine.log import RunLog
 from moot.engine.measuring import measured
 from moot.engine.speaker import Speaker
@@ -84,7 +85,7 @@ async def run(
     )
     if plan.mode in WINDOWED:
         plan = replace(plan, measures=await asyncio.to_thread(_measured, plan, chains))
-    scene = Scene(run=log.run, discussion="", plan=plan, attached={asked.id: tuple(attached)})
+    scene = Scene(run=log.run, discussion="", plan=plan, attached={asked.id: tuple(map(Enclosed, attached))})
 
     async def chain(who: Participant) -> Sequence[Resolved]:
         return chains[who.id]

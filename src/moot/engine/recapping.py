@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
 from moot.context.inquiry import basis
 from moot.context.material import transcript
+from moot.context.pieces import Attached, Enclosed
 from moot.context.recaps import MOST, Points, recap_part, recapping, references, same
 from moot.engine.attaching import attached
 from moot.engine.casting import Chains
@@ -24,7 +25,6 @@ from moot.model.events import Notice, Recapped
 from moot.model.ids import new_id
 from moot.model.money import Charge, Payer
 from moot.model.recaps import Recap
-from moot.model.requests import Part
 from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -140,16 +140,14 @@ class Recapping:
 
 async def given(
     database: Database, tenant: str, said: Sequence[Message], *, only_text: bool = False
-) -> Mapping[str, tuple[Part, ...]]:
+) -> Attached:
     """Load all that is handed on with messages: recaps of what they refer to, and the files that came with them."""
     recaps = await recapped(database, tenant, said)
     files = await attached(Files(database), tenant, said, only_text=only_text)
     return {id: (*recaps.get(id, ()), *files.get(id, ())) for id in {**recaps, **files}}
 
 
-async def recapped(
-    database: Database, tenant: str, said: Sequence[Message]
-) -> Mapping[str, tuple[Part, ...]]:
+async def recapped(database: Database, tenant: str, said: Sequence[Message]) -> Attached:
     """Load the recaps that were handed on with messages, by the message that refers to them."""
     runs = {one.run for one in said if one.run and _may_refer(one) and references(one.content)}
     if not runs:
@@ -159,7 +157,7 @@ async def recapped(
     known = {(one.message, same(one.title)): recaps[one.recap] for one in found if one.recap in recaps}
     return {
         one.id: tuple(
-            recap_part(title, known[one.id, same(title)].points)
+            Enclosed(recap_part(title, known[one.id, same(title)].points), "recap", title)
             for title in references(one.content)
             if (one.id, same(title)) in known
         )

@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.context.inquiry import Ask, Inquiry
-from moot.context.prompt import Attached, prompt
+from moot.context.pieces import Attached
+from moot.context.prompt import prompt
 from moot.context.prompts import written
 from moot.context.views import View, blind, everything
 from moot.engine.estimate import estimate
@@ -25,7 +26,7 @@ from moot.model.money import Purpose
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.model.requests import ModelRequest
-from moot.modes import MODES
+from moot.modes import mode_of
 from moot.modes.table import Brief, T
 
 ANSWER = 600  # tokens of an answer, where its participant has no `max_tokens`
@@ -53,7 +54,7 @@ def rehearse(
     `attached` are files, or something of their size, by the message they came with.
     """
     table = Rehearsal(plan, [*earlier, replace(message, run=RUN)] if message else earlier, attached or {})
-    for _ in MODES[plan.mode](table).__await__():
+    for _ in mode_of(plan)(table).__await__():
         raise AssertionError("a mode waits for nothing but the table, and here it need not wait")
     return table.calls
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.context.prompt import Attached, prompt
+from moot.context.pieces import Attached, Piece
+from moot.context.prompt import pieces, prompt
 from moot.context.views import VIEWS
 from moot.engine.recapping import given
 from moot.model.discussions import Message
@@ -34,6 +35,10 @@ class Told(Struct, frozen=True, kw_only=True):
             plan = replace(plan, personas={**plan.personas, self.who.id: part})
         return prompt(plan, self.who, self.seen, self.instruction, self.attached)
 
+    def pieces(self) -> list[Piece]:
+        """Take the request apart, by the function that puts it together."""
+        return pieces(self.plan, self.who, self.seen, self.instruction, self.attached)
+
 
 class Retelling:
     def __init__(self, database: Database) -> None:
@@ -45,7 +50,7 @@ class Retelling:
         """Find what somebody was told before an answer; with `only_text`, files that people could not read come empty."""
         if answer.participant is None or answer.run is None or answer.view is None:
             raise NotFound(f"{answer.id!r} is no turn of a participant.")
-        plan = await self._runs.plan(answer.run)
+        plan = await self._runs.plan(await self._discussions.made_in(answer) or answer.run)
         earlier = await self._discussions.messages(answer.discussion, before=answer.number, upto=answer.upto)
         return Told(
             plan=plan,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from moot.context.prompt import Attached
+from moot.context.pieces import Attached, Enclosed
 from moot.engine.casting import Chains
 from moot.engine.forecast import Forecast, forecast
 from moot.model.accounts import Caller
@@ -16,7 +16,7 @@ from moot.model.errors import UsageError
 from moot.model.files import StoredFile
 from moot.model.plans import Plan
 from moot.model.profiles import file_kind
-from moot.model.requests import File, Part
+from moot.model.requests import File
 from moot.providers.registry import Resolved
 from moot.store.budgets import Budgets
 from moot.store.database import Database
@@ -39,7 +39,7 @@ class Treasury:
         self, caller: Caller, plan: Plan, message: Message | None, discussion: str | None
     ) -> Forecast:
         """Say what a run of a plan will cost, in a discussion that exists or in a new one."""
-        earlier: Sequence[Message] = await self._discussions.messages(discussion) if discussion else ()
+        earlier = await self._earlier(plan, discussion) if discussion else ()
         models = {who.model for who in plan.speaking} | ({plan.clerk} if plan.clerk else set())
         asked = {model: await self._asked(caller.tenant, model) for model in models}
 
@@ -51,6 +51,11 @@ class Treasury:
         attached = await self._attached(caller.tenant, said)
         # In a thread: the list of prices is slow to load.
         return await asyncio.to_thread(forecast, plan, message, earlier, priced, attached)
+
+    async def _earlier(self, plan: Plan, discussion: str) -> Sequence[Message]:
+        if (then := plan.again) is None:
+            return await self._discussions.messages(discussion)
+        return await self._discussions.messages(discussion, before=then.number, upto=then.upto)
 
     async def due(
         self, caller: Caller, plan: Plan, message: Message | None, discussion: str | None
@@ -93,7 +98,7 @@ def _beginning(plan: Plan) -> Plan:
     return replace(plan, mode="parallel" if plan.mode in AT_ONCE else "single")
 
 
-def _of_its_size(file: StoredFile) -> Part:
+def _of_its_size(file: StoredFile) -> Enclosed:
     if file_kind(file.media_type) == "text":
-        return Text("x" * file.size)
-    return File(file.name, file.media_type, b"")
+        return Enclosed(Text("x" * file.size))
+    return Enclosed(File(file.name, file.media_type, b""))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.context.lesson import board_of
+from moot.context.pieces import Attached
 from moot.context.prompt import prompt
 from moot.context.views import View, everything, shared
 from moot.engine.estimate import estimate
@@ -38,7 +39,6 @@ from moot.model.manual import line_for
 from moot.model.money import Charge, dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
-from moot.model.requests import Part
 from moot.modes.table import Brief
 from moot.providers.registry import Resolved
 from moot.streams.act import Act
@@ -95,7 +95,7 @@ class Scene(Struct, frozen=True, kw_only=True):
     discussion: str
     plan: Plan
     revision: int = 0
-    attached: Mapping[str, tuple[Part, ...]] = {}
+    attached: Attached = {}
 
 
 class Manner(Struct, frozen=True, kw_only=True):
@@ -264,7 +264,7 @@ class Turns:
         return await self._transcript.keep(event, brief)
 
     def _newest(self) -> int:
-        return max((message.number for message in self._transcript.said), default=0)
+        return max((max(one.number, one.revised) for one in self._transcript.said), default=0)
 
     async def _keep(self, ended: TurnEnded, manner: Manner, upto: int) -> TurnStatus:
         message = replace(
@@ -315,6 +315,7 @@ def turn_message(scene: Scene, ended: TurnEnded) -> Message:
         first_token=ended.first_token,
         fault=ended.fault,
         audience=scene.plan.to,
+        version_of=scene.plan.again.answer if scene.plan.again else None,
         created_at=time.time(),
     )
 

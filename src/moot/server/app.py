@@ -31,8 +31,10 @@ from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
 from moot.server.stateless_routes import chat
+from moot.server.transcript_routes import TranscriptRoutes
 from moot.server.trial_routes import TrialRoutes
 from moot.server.usage_routes import UsageRoutes
+from moot.server.version_routes import VersionRoutes
 from moot.store.accounts import Accounts
 
 MAX_BODY = 1_000_000
@@ -41,9 +43,11 @@ ROUTES: list[ControllerRouterHandler] = [
     KeyRoutes,
     ModelRoutes,
     DiscussionRoutes,
+    VersionRoutes,
     RunRoutes,
     LaneRoutes,
     BoardRoutes,
+    TranscriptRoutes,
     chat,
     activity,
     FileRoutes,

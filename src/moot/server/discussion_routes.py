@@ -7,6 +7,7 @@ from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 from msgspec import Struct
 
+from moot.context.pieces import PromptParts, shown
 from moot.engine.attaching import Attaching
 from moot.engine.hall import Hall, Saying, Started
 from moot.engine.retelling import Retelling
@@ -175,3 +176,20 @@ class DiscussionRoutes(Controller):
         answer = await discussions.message(id, turn)
         told = await retelling.of(caller.tenant, answer, only_text=True)
         return await attaching.shown(told.request(), answer.model or told.who.model)
+
+    @get("/{id:str}/turns/{turn:str}/prompt/parts", summary="What a participant was sent, taken apart")
+    async def parts(
+        self,
+        id: FromPath[str],
+        turn: FromPath[str],
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        retelling: Given[Retelling],
+        attaching: Given[Attaching],
+    ) -> PromptParts:
+        """Say of every part of a turn's prompt what it is, whose words it holds, and how many tokens it takes, about."""
+        await discussions.get(caller.tenant, id)
+        answer = await discussions.message(id, turn)
+        told = await retelling.of(caller.tenant, answer, only_text=True)
+        pieces = await attaching.shown_in_pieces(told.pieces(), answer.model or told.who.model)
+        return shown(told.who.model, pieces, told.plan.measure(told.who.model).characters_per_token)

@@ -30,6 +30,7 @@ from moot.server.auth import COOKIE, OPEN_TO_ALL
 from moot.server.bookmarks import Resync
 from moot.server.problems import MEDIA_TYPE, Problem
 from moot.server.scrapers import SCHEME
+from moot.transcript.document import Transcript
 
 PROBLEMS = {
     400: "The request is not right; `errors` names the field",
@@ -53,6 +54,7 @@ STREAMS: Mapping[str, Any] = {
     "/api/perspectives": Perspective,
     "/api/stateless/chat": Union[tuple(FRAMES.values())],  # noqa: UP007 - of a list
 }
+GIVEN: Mapping[str, Any] = {"/api/discussions/{id}/transcript.json": Transcript}  # bit by bit
 ASKING = ("trials", "perspectives")  # groups that ask models outside of any run
 UPLOAD = "/api/files"
 CONTENT = "/api/files/{id}/content"
@@ -130,6 +132,7 @@ def operations(app: Litestar) -> Iterator[Operation]:
                     is_open=bool(handler.opt.get("open_to_all")),
                     takes=Form if is_upload else data.annotation if data else None,
                     gives=STREAMS.get(route.path_format)
+                    or GIVEN.get(route.path_format)
                     or _returned(handler.parsed_fn_signature.return_type),
                 )
 
@@ -198,7 +201,8 @@ def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
         yield 409
     if operation.takes is not None:
         yield from (408, 413, 415)
-    if operation.method == "post" and {"discussions", "knowledge", "lanes", "stateless", *ASKING} & set(tags):
+    starting = {"discussions", "versions", "knowledge", "lanes", "stateless", *ASKING}
+    if operation.method == "post" and starting & set(tags):
         yield 402
     if {"knowledge", *ASKING} & set(tags):
         yield 502

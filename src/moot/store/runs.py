@@ -67,6 +67,13 @@ class Runs:
             raise NotFound(f"There is no run {id!r}.")
         return Run(**row)
 
+    async def of(self, tenant: str, discussion: str) -> list[str]:
+        """List the runs of a discussion in the order of what they answer."""
+        mine = (run.c.discussion == discussion, run.c.tenant == tenant)
+        query = select(run.c.id).where(*mine).order_by(run.c.place, run.c.created_at, run.c.id)
+        async with self._database.read() as connection:
+            return list((await connection.execute(query)).scalars())
+
     async def plan(self, id: str) -> Plan:
         async with self._database.read() as connection:
             plan: Plan = (await connection.execute(select(run.c.plan).where(run.c.id == id))).scalar_one()
@@ -155,7 +162,7 @@ async def add_run(connection: AsyncConnection, payer: Payer, new: Run, plan: Pla
     values = msgspec.structs.asdict(new)
     who = {"tenant": payer.tenant, "account": payer.account}
     await connection.execute(insert(run).values(**values, **who, plan=plan, worker=worker))
-    if plan.mode == "debate":
+    if plan.mode == "debate" and plan.again is None:
         await add_lanes(connection, new.id, [one.id for one in plan.speaking])
 
 

@@ -1,0 +1,56 @@
+"""A transcript for programs: one JSON object, whose shape has a version."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from moot.board.replay import Board
+from moot.engine.reports import Report
+from moot.model.discussions import Discussion, Message
+from moot.model.files import StoredFile
+
+VERSION = 1
+
+
+class Transcript(Struct, frozen=True, kw_only=True):
+    """`moot` is the version of this shape. `files` are what messages name by id; `board` is the whiteboard at the end."""
+
+    moot: int
+    discussion: Discussion
+    messages: tuple[Message, ...]
+    runs: tuple[Report, ...]
+    files: tuple[StoredFile, ...]
+    board: Board
+
+
+class Document:
+    media_type = "application/json"
+    ending = "json"
+
+    def __init__(self) -> None:
+        self._reports: list[str] = []
+        self._files: dict[str, StoredFile] = {}
+        self._between = ""
+
+    def begin(self, discussion: Discussion) -> str:
+        return f'{{"moot":{VERSION},"discussion":{_json(discussion)},"messages":['
+
+    def said(self, messages: Sequence[Message], files: Mapping[str, StoredFile]) -> str:
+        self._files |= files
+        written = self._between + ",".join(map(_json, messages))
+        self._between = ","
+        return written
+
+    def found(self, report: Report) -> str:
+        """Keep it: it is written when all messages are."""
+        self._reports.append(_json(report))
+        return ""
+
+    def end(self, board: Board) -> str:
+        files = ",".join(map(_json, self._files.values()))
+        return f'],"runs":[{",".join(self._reports)}],"files":[{files}],"board":{_json(board)}}}\n'
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,172 @@
+"""Journeys that end with a look back: what everybody was sent, part by part, and the whole discussion as one file."""
+
+from itertools import groupby
+from typing import Any
+
+import msgspec
+import pytest
+
+from moot.transcript.document import Transcript
+from tests.api import debating as table
+from tests.api.journey import Journey
+from tests.api.test_directing import SAMPLE
+from tests.transcript.reading import harmless
+from tests.transcript.samples import HOSTILE
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+DEBATE = ("lab/yes", "lab/no", "lab/perhaps")
+MODES: list[dict[str, Any]] = [
+    {"mode": "single"},
+    {"mode": "parallel"},
+    {"mode": "consensus", "rounds": 2},
+    {"mode": "debate"},
+    {"mode": "advisors", "advisors": {"cross_talk": True, "synthesis": True}},
+    {"mode": "directed", "directed": {"turns": 3}},
+]
+
+
+async def transcript(journey: Journey, discussion: str, form: str) -> str:
+    reply = await journey.server.get(f"/api/discussions/{discussion}/transcript.{form}")
+    assert reply.status == 200, reply.text
+    assert reply.headers["Content-Disposition"].startswith("attachment")
+    return reply.text
+
+
+async def document(journey: Journey, discussion: str) -> Transcript:
+    return msgspec.json.decode(await transcript(journey, discussion, "json"), type=Transcript)
+
+
+async def parts_of(journey: Journey, discussion: str, turn: str) -> Any:
+    reply = await journey.server.get(f"/api/discussions/{discussion}/turns/{turn}/prompt/parts")
+    assert reply.status == 200, reply.text
+    return reply.body
+
+
+def joined(parts: list[Any]) -> tuple[str, list[tuple[str, list[str]]]]:
+    """Put parts together as whoever is shown them would."""
+    system = "\n\n".join(part["text"] for part in parts if part["role"] == "system")
+    told = groupby((part for part in parts if part["role"] != "system"), key=lambda part: part["role"])
+    return system, [(role, [part["text"] for part in some]) for role, some in told]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode["mode"])
+async def test_the_parts_of_a_prompt_joined_are_the_prompt_in_every_mode(
+    journey: Journey, mode: dict[str, Any]
+) -> None:
+    opened = await journey.finished(*DEBATE, message="Shall we split the service?", **mode)
+    discussion = opened["discussion"]["id"]
+    await journey.server.heard((await journey.say(discussion, "And then?"))["run"]["id"])
+    answers = await journey.answers(discussion)
+    assert len(answers) >= 2
+    known = {message["id"] for message in (await journey.read(discussion, "?limit=100"))["messages"]}
+    for answer in answers:
+        shown = (await journey.server.get(f"/api/discussions/{discussion}/turns/{answer['id']}/prompt")).body
+        told = await parts_of(journey, discussion, answer["id"])
+        assert joined(told["parts"]) == (
+            shown["system"],
+            [(m["role"], [part["text"] for part in m["parts"]]) for m in shown["messages"]],
+        )
+        assert told["model"] == shown["model"]
+        assert told["tokens"] == sum(part["tokens"] for part in told["parts"]) > 0
+        for part in told["parts"]:
+            assert part["message"] in known or part["origin"] not in {"message", "own"}
+    origins = {part["origin"] for part in told["parts"]}
+    assert {"mode", "language", "message"} <= origins
+    assert ("own" in origins) or mode["mode"] == "directed"
+
+
+async def test_files_and_references_are_parts_of_their_own(journey: Journey) -> None:
+    await journey.finished("lab/quick", title="On parts")
+    notes = await journey.upload("notes.txt", b"A stool has three legs.")
+    cat = await journey.upload("cat.png", b"\x89PNG\r\n\x1a\n\0")
+    opened = await journey.finished(
+        "claude/claude-x",
+        message='Legs? See @"On parts".',
+        files=[notes, cat],
+        clerk="scripted/clerk",
+        title="On legs",
+    )
+    discussion = opened["discussion"]["id"]
+    (answer,) = await journey.answers(discussion)
+    told = (await parts_of(journey, discussion, answer["id"]))["parts"]
+    asked = opened["message"]["id"]
+    assert [(one["origin"], one["name"], one["size"]) for one in told if one["message"] == asked] == [
+        ("recap", "On parts", None),
+        ("file", "notes.txt", None),
+        ("file", "cat.png", 9),
+        ("message", None, None),
+    ]
+    read = await document(journey, discussion)
+    assert [file.name for file in read.files] == ["notes.txt", "cat.png"]
+    assert "With notes.txt, cat.png" in await transcript(journey, discussion, "html")
+
+
+async def test_a_debate_is_told_with_all_answers_and_its_minutes(journey: Journey) -> None:
+    opened = await journey.finished(
+        *DEBATE[:2], "lab/unauthorized", "lab/perhaps", mode="debate", message="Split?"
+    )
+    discussion, run = opened["discussion"]["id"], opened["run"]["id"]
+    told, read = (
+        msgspec.json.decode(await transcript(journey, discussion, "json")),
+        await journey.read(discussion),
+    )
+    assert told["runs"] == [await journey.run(run)]
+    assert (told["discussion"], told["messages"]) == (read["discussion"], read["messages"])
+    page = harmless(await transcript(journey, discussion, "html"))
+    assert page.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Minutes"]
+    said = page.texts("div", "words")
+    for words in (
+        table.YES,
+        table.NO,
+        table.PERHAPS,
+        table.STILL_YES,
+        table.STILL_NO,
+        table.CONVINCED,
+        table.TOGETHER,
+    ):
+        assert words in said
+    assert any("Key rejected for lab" in words for words in page.texts("p", "trouble"))
+    assert page.texts("td", "changed") == ["changed"]
+    assert len(page.texts("tr")) == 1 + 4 + 3, (
+        "a row for each in the summary, and a place for each who answered"
+    )
+    text = await transcript(journey, discussion, "md")
+    assert all(
+        words in text
+        for words in (table.TOGETHER, "## Minutes", "Gamma was won over", "Key rejected for lab")
+    )
+
+
+async def test_a_lesson_is_told_with_its_board(journey: Journey) -> None:
+    body = {"mode": "directed", "message": "Why are the sums of odd numbers squares?", "participants": SAMPLE}
+    opened = (await journey.server.post("/api/discussions", body)).body
+    await journey.server.heard(opened["run"]["id"])
+    discussion = opened["discussion"]["id"]
+    page = harmless(await transcript(journey, discussion, "html"))
+    board = (await journey.server.get(f"/api/discussions/{discussion}/board.svg")).text
+    assert [node.attributes["id"] for node in page.nodes if "data-kind" in node.attributes] == [
+        element.id for element in (await document(journey, discussion)).board.elements
+    ]
+    assert board.removeprefix("<svg") in await transcript(journey, discussion, "html")
+    assert any(words.startswith("On the board: ") for words in page.texts("p", "acts"))
+
+
+async def test_whatever_is_said_is_only_text_in_the_page(journey: Journey) -> None:
+    opened = await journey.finished("scripted/echo", message="\n\n".join(HOSTILE).replace("\0", ""))
+    page = await transcript(journey, opened["discussion"]["id"], "html")
+    harmless(page)
+    assert page.count("<script") == 0
+
+
+async def test_a_discussion_of_many_pages_is_told_whole_while_it_goes_on(journey: Journey) -> None:
+    opened = await journey.finished("lab/quick", "lab/other", message="0")
+    discussion = opened["discussion"]["id"]
+    for number in range(1, 20):
+        await journey.server.heard((await journey.say(discussion, str(number)))["run"]["id"])
+    live = (await journey.say(discussion, "And on?"))["run"]["id"]
+    read = await document(journey, discussion)
+    assert [m.content for m in read.messages if m.role == "user"][:20] == list(map(str, range(20)))
+    assert len(read.messages) >= 60
+    assert read.runs[-1].id == live
+    await journey.server.heard(live)
