@@ -76,6 +76,13 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
     await box(page).press("Enter")
     await expect(page.get_by_role("article").nth(3)).to_contain_text("Begun anew")
 
+    await page.get_by_role("button", name="More about this message").last.click()
+    await page.get_by_role("menuitem", name="Correct the words").click()
+    await page.get_by_label("Words").fill("Begun at last")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("You · edited")).to_be_visible()
+    await expect(page.get_by_text("Begun at last")).to_be_visible()
+
 
 async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_mouse(
     server: MootServer, page: Page
@@ -127,7 +134,7 @@ async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
     await expect(files.get_by_role("listitem")).to_have_count(3)
     await expect(files.get_by_role("progressbar")).to_have_count(0)
     await axe(page)
-    await files.get_by_role("button", name="Remove square.png").click()
+    await files.get_by_role("button", name="Remove pasted.txt").click()
     await page.reload()
     await expect(files).to_contain_text("dropped.md")
 
@@ -135,7 +142,8 @@ async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
     await box(page).press("Enter")
     sent = page.get_by_role("list", name="Files", exact=True)
     await expect(sent.get_by_role("link", name="dropped.md")).to_be_visible()
-    await expect(sent.get_by_role("link", name="pasted.txt")).to_be_visible()
+    picture = sent.get_by_role("link", name="square.png").locator("img")
+    assert await picture.evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 16
     await expect(files).to_have_count(0)
 
 

@@ -88,8 +88,6 @@ export function message(id: string, run: string, who: string | null, content: st
     versions: 1,
     edited: false,
     created_at: number,
-    version: 1,
-    versions: 1,
   } as unknown as Message;
 }
 
