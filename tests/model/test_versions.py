@@ -64,7 +64,14 @@ def test_a_version_that_was_chosen_again_is_the_one_that_it_was() -> None:
 def test_an_attempt_that_came_to_nothing_is_no_version() -> None:
     failed = replace(ANEW, status="failed", content="")
     stopped = replace(ANEW, status="stopped", content="Tw")
-    assert folded([FIRST, failed, stopped]) == (FIRST,)
+    broken = replace(ANEW, status="partial", content="Tw")
+    assert folded([FIRST, failed, stopped, broken]) == (FIRST,)
+
+
+def test_a_first_one_that_broke_off_can_be_chosen_again() -> None:
+    first = replace(FIRST, status="partial")
+    chosen = replace(CHOSEN, status="partial")
+    assert (current(counting([first, ANEW, chosen])).content, first.status) == ("One.", "partial")
 
 
 def test_any_version_can_be_shown_in_the_place_of_the_first() -> None:

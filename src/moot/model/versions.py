@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.model.discussions import Message
-from moot.model.events import ANSWERED
 
 # What is another in another version; all else is as in the first.
 WORDS = (
@@ -52,11 +51,12 @@ def folded(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def counting(turn: Sequence[Message]) -> Sequence[Message]:
-    """Put the versions of a turn in their order, the first one first; an attempt that failed is none."""
+    """Put the versions of a turn in their order, the first one first; an attempt that failed or broke off is none."""
     first, *later = turn
     if not later:
         return turn
-    return [first, *sorted((one for one in later if one.status in ANSWERED), key=lambda one: one.number)]
+    versions = [one for one in later if one.status == "completed" or one.copy_of is not None]
+    return [first, *sorted(versions, key=lambda one: one.number)]
 
 
 def current(turn: Sequence[Message]) -> Message:

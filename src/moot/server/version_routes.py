@@ -29,7 +29,7 @@ class VersionRoutes(Controller):
         data: JSONBody[OtherModel | None] = None,
         idempotency_key: Key = None,
     ) -> Accepted:
-        """Ask for the same answer with the very prompt that was sent then, perhaps of another model.
+        """Ask with the very prompt that was sent then, perhaps another model.
 
         The run has one turn. When it has answered, that is the current version; if it fails, nothing changes. Refused
         while the table speaks.

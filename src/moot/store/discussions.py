@@ -216,10 +216,8 @@ async def place_last(connection: AsyncConnection, id: str) -> None:
 
 
 def message_values(tenant: str, new: Message, place: int) -> dict[str, Any]:
-    values = msgspec.structs.asdict(new)
-    values = {
-        name: values[name] for name in values if name in message.c and name != "number"
-    }  # it is counted
+    values = {column.name: getattr(new, column.name) for column in MESSAGE_FIELDS}
+    del values["number"]  # the database counts
     values |= {name: values[name].replace("\0", "") for name in ("content", "thoughts", "details")}
     return {**values, "tenant": tenant, "place": place}
 

@@ -7,7 +7,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.discussions import Message
 from moot.model.errors import NotFound
-from moot.model.events import ANSWERED
 from moot.model.versions import counting
 from moot.store.schema import message
 
@@ -32,8 +31,13 @@ async def versions_in(
     connection: AsyncConnection, discussion: str, of: Collection[str] | None = None, upto: int | None = None
 ) -> list[Message]:
     """Read the later versions of some turns in a discussion, or of all, as far as they were there at a number."""
-    query = select(*MESSAGE_FIELDS).where(message.c.discussion == discussion)
-    query = query.where(message.c.version_of.is_not(None) if of is None else message.c.version_of.in_(of))
+    if of is not None and not of:
+        return []
+    query = select(*MESSAGE_FIELDS)
+    if of is None:
+        query = query.where(message.c.discussion == discussion, message.c.version_of.is_not(None))
+    else:  # by their ids alone, so that it costs the same however much was said
+        query = query.where(message.c.version_of.in_(of))
     if upto is not None:
         query = query.where(message.c.number <= upto)
     return [Message(**row) for row in (await connection.execute(query)).mappings()]
@@ -45,7 +49,7 @@ def is_shown() -> ColumnElement[bool]:
     instead = and_(
         newer.c.version_of == func.coalesce(message.c.version_of, message.c.id),
         newer.c.number > message.c.number,
-        newer.c.status.in_(ANSWERED),
+        or_(newer.c.status == "completed", newer.c.copy_of.is_not(None)),
     )
-    counts = or_(message.c.version_of.is_(None), message.c.status.in_(ANSWERED))
-    return and_(counts, ~exists().where(instead))
+    whole = or_(message.c.status == "completed", message.c.copy_of.is_not(None))
+    return and_(or_(message.c.version_of.is_(None), whole), ~exists().where(instead))

@@ -13,6 +13,8 @@ export interface Block {
 export type Tail =
   (Block & { kind: "html" }) | { kind: "code"; id: number; language: string; pieces: readonly string[] };
 
+const COMPARED = 256;
+
 export class GrowingDocument {
   readonly settled: Block[] = [];
   /** How many characters were read by the lexer so far: what the document has cost. */
@@ -24,7 +26,7 @@ export class GrowingDocument {
   /** Take in a longer version of the text; tell whether it was one, for otherwise another document is needed. */
   grow(text: string): boolean {
     if (text === this.#text) return true;
-    if (this.#ended || !text.startsWith(this.#text)) return false;
+    if (this.#ended || !continues(text, this.#text)) return false;
     // A line may end in two characters of which only the first is here.
     const from = this.#text.endsWith("\r") ? this.#text.length - 1 : this.#text.length;
     const to = text.endsWith("\r") ? text.length - 1 : text.length;
@@ -62,6 +64,12 @@ export class GrowingDocument {
     this.lexed += segment.text.length;
     return rendered(segment.text);
   }
+}
+
+/** Tell whether a text goes on from another by its beginning and where the other ended: to compare all would be quadratic. */
+function continues(text: string, known: string): boolean {
+  const near = Math.max(known.length - COMPARED, 0);
+  return text.startsWith(known.slice(0, COMPARED)) && text.startsWith(known.slice(near), near);
 }
 
 function lines(text: string): string {

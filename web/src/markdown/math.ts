@@ -1,13 +1,27 @@
 /**
- * Formulas as MathML, which browsers draw by themselves: no style attributes, which the content policy forbids, no style
- * sheet and no fonts. KaTeX, which reads the TeX, is loaded with the first formula; until then its source is shown.
+ * Formulas, drawn by KaTeX, which is loaded with the first one; until then the source is shown.
+ *
+ * KaTeX places its parts by style attributes, which the content policy forbids in HTML. So they travel under another name
+ * through the sanitiser, and are set one by one as the few properties that KaTeX needs.
  */
 
 import { sanitisedFormula } from "./sanitise.ts";
 
 type Katex = (typeof import("katex"))["default"];
 
-const OPTIONS = { output: "mathml", trust: false, strict: "ignore", maxExpand: 200, maxSize: 20 } as const;
+const OPTIONS = {
+  output: "htmlAndMathml",
+  trust: false,
+  strict: "ignore",
+  maxExpand: 200,
+  maxSize: 20,
+} as const;
+/** Lengths in em and colours: all that KaTeX places and paints with. */
+const PLACING =
+  /^(?:(?:min-|max-)?(?:height|width)|vertical-align|top|left|(?:margin|padding)-(?:left|right|top|bottom)|border-(?:bottom|top|right|left)?-?width)$/;
+const LENGTH = /^(?:-?\d+(?:\.\d+)?(?:em|%)|calc\(100% [+-] \d+(?:\.\d+)?em\)|0)$/;
+const PAINTING = /^(?:background-|border-)?color$/;
+const COLOUR = /^(?:#[\da-f]{3,8}|[a-z]{1,30})$/i;
 const LONGEST = 4_000;
 const KEPT = 500;
 
@@ -25,7 +39,7 @@ export function drawFormulas(element: Element): boolean {
 }
 
 export function loadKatex(): Promise<void> {
-  loading ??= import("katex").then((module) => {
+  loading ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")]).then(([module]) => {
     katex = module.default;
   });
   return loading;
@@ -52,8 +66,22 @@ function drawing(source: string, displayMode: boolean): DocumentFragment | null 
 function read(source: string, displayMode: boolean): DocumentFragment | null {
   if (katex === null || source.length > LONGEST) return null;
   try {
-    return sanitisedFormula(katex.renderToString(source, { ...OPTIONS, displayMode }));
+    const html = katex.renderToString(source, { ...OPTIONS, displayMode });
+    // No text of a formula has a quotation mark in it that is not escaped, so these are attributes.
+    return placed(sanitisedFormula(html.replaceAll(' style="', ' data-style="')));
   } catch {
     return null; // what is no TeX is shown as it was written
   }
+}
+
+function placed(drawing: DocumentFragment): DocumentFragment {
+  for (const element of drawing.querySelectorAll<HTMLElement>("[data-style]")) {
+    for (const declaration of (element.dataset.style ?? "").split(";")) {
+      const [name = "", value = ""] = declaration.split(":").map((part) => part.trim());
+      const fits = (PLACING.test(name) && LENGTH.test(value)) || (PAINTING.test(name) && COLOUR.test(value));
+      if (fits || (name === "position" && value === "relative")) element.style.setProperty(name, value);
+    }
+    element.removeAttribute("data-style");
+  }
+  return drawing;
 }

@@ -4,7 +4,7 @@ import { located } from "./quoting.ts";
 
 const NAME = "moot-quote";
 /** What is beside the words of an answer, not among them. */
-const BESIDE = "figcaption, .place";
+const BESIDE = "figcaption, .place, .katex-mathml";
 
 /** Find a quote in a container; null where its words are not there. */
 export function findQuote(container: Element, quote: string): Range | null {

@@ -13,11 +13,11 @@ export const ATTRIBUTES =
   );
 /** What KaTeX writes. Its note of the source is left out: it would be read aloud as well. */
 export const MATH_TAGS =
-  "math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror".split(
+  "span svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror".split(
     " ",
   );
 export const MATH_ATTRIBUTES =
-  "accent accentunder columnalign columnlines columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel separator side stretchy symmetric voffset width".split(
+  "aria-hidden class d data-style preserveaspectratio viewbox xmlns accent accentunder columnalign columnlines columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel separator side stretchy symmetric voffset width".split(
     " ",
   );
 
