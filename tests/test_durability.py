@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.chaos import GONE, PATIENCE, Site, figure, seeded, site
+from tests.chaos import GONE, PATIENCE, Reader, Site, figure, seeded, site
 from tests.databases import KINDS, Kind
 from tests.store.hearing import SECONDS, eventually
 
@@ -79,6 +79,34 @@ async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, 
         for reader in (killed, ended):
             assert await reader.ended() == "completed"
             assert len(await reader.check()) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_once(
+    kind: Kind, tmp_path: Path
+) -> None:
+    async with site(kind, tmp_path) as here:
+        [server] = here.servers
+        old = await here.open("single", "quick-a")
+        await old.ended()
+        [first] = await old.check()
+        turn = f"/api/discussions/{old.discussion}/turns/{first['id']}"
+        run = (await here.ask(f"{turn}/again", {"model": "lab/steady-b"})).body["run"]["id"]
+        new = Reader(here, old.discussion, run)
+        await new.spoken()
+        server.kill()
+        await server.start()
+        assert await new.ended() == "completed"
+        server.kill()
+        await server.start()
+        [asked] = here.ledger.of("quick-a")
+        cut, whole = here.ledger.of("steady-b")
+        assert (cut.finished, whole.finished) == (False, True)
+        assert cut.prompt == whole.prompt == asked.prompt
+        listed = await here.get(f"{turn}/versions")
+        assert [one["run"] for one in listed["versions"]] == [old.run, run]
+        assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
+        assert listed["current"] == listed["versions"][1]["id"]
 
 
 async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts(tmp_path: Path) -> None:

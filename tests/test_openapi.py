@@ -175,6 +175,10 @@ def make_real(case: Case[Any], ids: Ids) -> None:
         case.body = case.body | {"model": f"scripted/{asked}"}
     if asked == "assertions" and isinstance(case.body, dict):
         case.body = {"assertions": "It answers.", "judge": "scripted/judge"}
+    if asked == "again" and isinstance(case.body, dict):
+        case.body = {"model": "scripted/echo"}
+    if asked == "choose" and isinstance(case.body, dict):
+        case.body = {"version": case.path_parameters["turn"]}
     if case.path == STATELESS and isinstance(case.body, dict):
         config: Any = case.body["config"]
         agents = [{**one, "model": None} for one in config["agents"]]

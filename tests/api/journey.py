@@ -28,6 +28,10 @@ SCRIPTS = {
     "big": Script(answer="x" * 180_000, chunk=4000),
     **dict.fromkeys(("gpt-x", "claude-x", "gemini-x"), Script(answer="I see.")),
     "titler": Script(answer='Title: "Tables, round and square."'),
+    **{
+        f"shy-{mode}": Script(answer="Here I am.", fault="unauthorized", fault_times=1)
+        for mode in ("again", "single", "parallel", "consensus", "debate", "advisors", "directed")
+    },
     "even": Script(answer="One after the other, and never in a hurry.", chunk=4, pace=0.02),
 }
 

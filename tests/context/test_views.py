@@ -2,7 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.context.views import VIEWS, View, advised, blind, briefed, everything, in_lesson, own_thread
+from moot.context.views import (
+    VIEWS,
+    View,
+    advised,
+    as_seen_in,
+    blind,
+    briefed,
+    everything,
+    in_lesson,
+    own_thread,
+)
 from moot.model.discussions import Message
 from tests.context.logs import Log, logs
 
@@ -165,3 +175,11 @@ def test_nobody_reads_another_s_brief_in_a_lesson() -> None:
     assert [m.number for m in in_lesson(log, "alpha", "now") if m.hidden] == [12]
     assert [m.number for m in in_lesson(log, "gamma", "now") if m.hidden] == []
     assert [m.number for m in in_lesson(log, "beta", "next") if m.hidden] == []
+
+
+@views
+@given(log=logs())
+def test_what_was_seen_in_an_earlier_run_is_seen_so_from_any_other(view: View, log: Log) -> None:
+    then = as_seen_in(log.run, view.__name__)
+    assert then(log.said, log.who.id, "run_later") == seen(view, log)
+    assert then.__name__ == view.__name__

@@ -176,7 +176,7 @@ async def test_a_page_that_was_not_built_says_how_to_build_it() -> None:
         for path in ("/", "/d/dis_1"):
             reply = await client.get(path, headers=VISIT)
             assert reply.status_code == 503
-            assert "npm run build" in reply.text
+            assert "build.py run build" in reply.text
         assert (await client.get("/healthz")).text == "ok"
 
 

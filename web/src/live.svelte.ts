@@ -128,10 +128,16 @@ class Live {
     this.shelf = events.reduce((shelf, event) => shelve(shelf, event, belongs), this.shelf);
     if (this.#waiting) this.#waiting.push(...events);
     else if (this.open) this.open = hear(this.open, events);
-    if (events.some((event) => event.type === "turn_ended" || event.type === "run_ended")) this.#settle();
+    if (events.some((event) => this.#isStored(event))) this.#settle();
   }
 
-  /** What ended was stored: read its ids, and what else only the stored message has. */
+  /** Tell whether something was stored of which the event does not tell all. */
+  #isStored(event: Heard): boolean {
+    if (event.type === "discussion_changed") return event.discussion.id === this.open?.id;
+    return event.type === "turn_ended" || event.type === "run_ended";
+  }
+
+  /** Read the ids of what ended, and what else only the stored messages have. */
   #settle(): void {
     clearTimeout(this.#settling);
     this.#settling = setTimeout(() => void this.refresh(), SETTLE);

@@ -143,6 +143,10 @@ export interface ChartData {
   series: readonly (readonly number[])[];
 }
 
+export interface ChosenVersion {
+  version: string;
+}
+
 export interface Claim {
   claim: string;
   supporters: readonly Voice[];
@@ -653,6 +657,13 @@ export interface Message {
   upto: number | null;
   instruction: string | null;
   script: string | null;
+  version_of: string | null;
+  copy_of: string | null;
+  version: number;
+  versions: number;
+  version_id: string | null;
+  revised: number;
+  edited: boolean;
   created_at: number;
 }
 
@@ -697,6 +708,14 @@ export interface Notice {
 
 export interface Open {
   name: "wb_open";
+}
+
+export interface OtherModel {
+  model?: string | null;
+}
+
+export interface OtherWords {
+  content: string;
 }
 
 export interface Page {
@@ -960,6 +979,7 @@ export interface Report {
   created_at: number;
   ended_at: number | null;
   revision: number;
+  again: string | null;
   lanes: readonly LaneReport[];
   summary: Summary | null;
   ranking: Ranking | null;
@@ -1007,6 +1027,7 @@ export interface Run {
   created_at: number;
   ended_at: number | null;
   revision: number;
+  again: string | null;
 }
 
 export interface RunEnded {
@@ -1325,6 +1346,11 @@ export interface Verdict {
   reason: string;
 }
 
+export interface Versions {
+  current: string;
+  versions: readonly Message[];
+}
+
 export interface Voice {
   participant: string;
   quote: string;
@@ -1370,8 +1396,12 @@ export interface Calls {
   "GET /api/discussions/{id}/transcript.html": { takes: null; gives: null };
   "GET /api/discussions/{id}/transcript.json": { takes: null; gives: Transcript };
   "GET /api/discussions/{id}/transcript.md": { takes: null; gives: null };
+  "PATCH /api/discussions/{id}/turns/{turn}": { takes: OtherWords; gives: Message };
+  "POST /api/discussions/{id}/turns/{turn}/again": { takes: OtherModel | null; gives: Accepted };
+  "POST /api/discussions/{id}/turns/{turn}/choose": { takes: ChosenVersion; gives: Message };
   "GET /api/discussions/{id}/turns/{turn}/prompt": { takes: null; gives: ModelRequest };
   "GET /api/discussions/{id}/turns/{turn}/prompt/parts": { takes: null; gives: PromptParts };
+  "GET /api/discussions/{id}/turns/{turn}/versions": { takes: null; gives: Versions };
   "POST /api/estimate": { takes: Supposed; gives: Estimate };
   "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted | RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
   "POST /api/files": { takes: FormData; gives: StoredFile };

@@ -101,6 +101,7 @@ test("a failed turn is a value beside the others", () => {
 test("what goes on is asked for after the newest number that was heard", () => {
   assert.deepEqual(positions(hear(OPEN, TWO_ANSWERS.slice(0, 5))), [`${RUN}:5`]);
   assert.deepEqual(positions(hear(OPEN, TWO_ANSWERS)), []);
+  assert.deepEqual(positions(withPage(OPEN, page([], [live(RUN)]))), [`${RUN}:0`]);
 });
 
 test("messages that were read come before what is heard, and older pages before them", () => {

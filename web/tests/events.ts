@@ -85,6 +85,8 @@ export function message(id: string, run: string, who: string | null, content: st
     first_token: 0.1,
     latency: 0.2,
     created_at: number,
+    version: 1,
+    versions: 1,
   } as unknown as Message;
 }
 

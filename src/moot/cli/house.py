@@ -36,6 +36,7 @@ from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
+from moot.engine.revising import Revising
 from moot.engine.seating import Seating
 from moot.engine.speaker import Speaker
 from moot.engine.stateless import Stateless
@@ -117,6 +118,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "reports",
     "retelling",
     "retrying",
+    "revising",
     "revocations",
     "runs",
     "seating",
@@ -185,6 +187,7 @@ class House:
         self.retrying = Retrying(
             database, self.hall, retries, self.treasury, self.attaching, measuring, self.durable.start
         )
+        self.revising = Revising(database, self.hall, self.attaching, measuring)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
         self.workers = Workers(

@@ -58,12 +58,17 @@ def now(board: Board, peers: Sequence[tuple[str, str]], names: Mapping[str, str]
 
 def board_of(said: Sequence[Message]) -> Board:
     """Replay all that was drawn; what a turn did that failed is void."""
-    return replayed(
+    return replayed(acts_of(said))
+
+
+def acts_of(said: Sequence[Message]) -> list[Entry]:
+    """List what was done in turns that count."""
+    return [
         Entry(by=m.participant, action=action)
         for m in said
         if m.script and _counts(m)
         for action in actions_of(m.script)
-    )
+    ]
 
 
 def own_turn(message: Message) -> list[Piece]:

@@ -5,6 +5,7 @@ never shown to the others, nor is what is in somebody's own thread; and hidden p
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import wraps
 
 from moot.model.discussions import Message
 
@@ -90,3 +91,14 @@ def _acted(message: Message, participant: str) -> bool:
 VIEWS: Mapping[str, View] = {
     view.__name__: view for view in (everything, blind, own_thread, briefed, advised, in_lesson)
 }
+
+
+def as_seen_in(run: str, name: str) -> View:
+    """Make the view that somebody had in an earlier run, whichever run it looks from now."""
+    view = VIEWS[name]
+
+    @wraps(view)
+    def seen(said: Sequence[Message], participant: str, _: str) -> list[Message]:
+        return view(said, participant, run)
+
+    return seen

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
 
 import msgspec
 
 from moot.board.replay import Board, Entry, replayed
-from moot.context.lesson import board_of
-from moot.model.discussions import Message
+from moot.context.lesson import acts_of, board_of
+from moot.model.discussions import LIVE, Message, Run
 from moot.model.errors import NotFound, UsageError
 from moot.model.events import ActionTaken, Event, Seat, TextRetracted, TurnEnded, TurnStarted
 from moot.store.database import Database
@@ -30,16 +29,22 @@ class Boards:
         if seq is not None and run is None:
             raise UsageError("seq: events are numbered within a run: say which with run.")
         await self._discussions.get(tenant, discussion)
-        if run is not None and (await self._runs.get(tenant, run)).discussion != discussion:
-            raise NotFound(f"There is no run {run!r} in this discussion.")
+        playing = await self._playing(tenant, discussion, run)
+        said = await self._discussions.messages(discussion)
+        if playing is None or (playing.again and playing.status not in (*LIVE, "completed")):
+            return await asyncio.to_thread(board_of, said)
+        told = await self._told(playing.id, seq)
+        return await asyncio.to_thread(_with, said, playing, drawn(told))
+
+    async def _playing(self, tenant: str, discussion: str, run: str | None) -> Run | None:
+        """Find the run that is asked for, or the newest that goes on, if one does."""
         if run is None:
             live = await self._discussions.live_runs(tenant, discussion)
-            run = live[-1].id if live else None
-        said = await self._discussions.messages(discussion)
-        if run is None:
-            return await asyncio.to_thread(board_of, said)
-        told = await self._told(run, seq)
-        return await asyncio.to_thread(lambda: replayed(drawn(told), board_of(_before(said, run))))
+            return live[-1] if live else None
+        found = await self._runs.get(tenant, run)
+        if found.discussion != discussion:
+            raise NotFound(f"There is no run {run!r} in this discussion.")
+        return found
 
     async def _told(self, run: str, upto: int | None) -> list[Event]:
         told: list[Event] = []
@@ -64,5 +69,9 @@ def drawn(events: Iterable[Event]) -> list[Entry]:
     return [entry for _, entry in done]
 
 
-def _before(said: Sequence[Message], run: str) -> list[Message]:
-    return list(takewhile(lambda message: message.run != run, said))
+def _with(said: Sequence[Message], run: Run, done: Sequence[Entry]) -> Board:
+    """Do what was done in a run after all before it; where it gives an answer anew, in the place of that."""
+    here = (at for at, one in enumerate(said) if run.id == one.run or run.again == one.id)
+    place = next(here, len(said))
+    board = replayed(done, board_of(said[:place]))
+    return replayed(acts_of(said[place + 1 :]), board) if run.again else board

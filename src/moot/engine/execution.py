@@ -169,9 +169,16 @@ class Executor:
         return status
 
     async def _record(self, claim: Claim, journal: RunJournal, told: Sequence[Event]) -> Record:
-        said = await self._discussions.messages(claim.discussion, place=claim.place)
+        said = await self._said(claim)
         spent = (await self._bills.of_run(claim.run)).cost if told else 0.0
         return Record(journal, claim, said, told, lambda: self._told(claim), spent)
+
+    async def _said(self, claim: Claim) -> Sequence[Message]:
+        """Read what the run can know of: all until now or, where an answer is given anew, what was there then."""
+        if (then := claim.plan.again) is None:
+            return await self._discussions.messages(claim.discussion, place=claim.place)
+        before = await self._discussions.messages(claim.discussion, before=then.number, upto=then.upto)
+        return (*before, *await self._discussions.of_run(claim.run))
 
     async def _told(self, claim: Claim) -> list[Event]:
         """Read all that was told of a run until now."""

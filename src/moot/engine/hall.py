@@ -145,6 +145,13 @@ class Hall:
         started = _started(_taken_up(discussion), plan, None)
         return await self._take_in(caller, started, plan, key, (id, turns))
 
+    async def again(
+        self, caller: Caller, id: str, plan: Plan, key: str | None = None, request: object = None
+    ) -> Started:
+        """Let an answer be given anew, as planned, unless the table is speaking."""
+        discussion = await self._discussions.get(caller.tenant, id)
+        return await self._take_in(caller, _started(_taken_up(discussion), plan, None), plan, key, request)
+
     def drafted(self, opening: Opening, language: str) -> Discussion:
         """Make the discussion that somebody wants, which is stored nowhere yet."""
         return _discussion(opening, language, opening.clerk or self._clerk)
@@ -260,6 +267,7 @@ def _started(discussion: Discussion, plan: Plan, words: str | None, files: tuple
             mode=plan.mode,
             status="waiting",
             created_at=now,
+            again=plan.again.answer if plan.again else None,
         ),
     )
 

@@ -26,7 +26,7 @@ from moot.model.money import Purpose
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.model.requests import ModelRequest
-from moot.modes import MODES
+from moot.modes import mode_of
 from moot.modes.table import Brief, T
 
 ANSWER = 600  # tokens of an answer, where its participant has no `max_tokens`
@@ -54,7 +54,7 @@ def rehearse(
     `attached` are files, or something of their size, by the message they came with.
     """
     table = Rehearsal(plan, [*earlier, replace(message, run=RUN)] if message else earlier, attached or {})
-    for _ in MODES[plan.mode](table).__await__():
+    for _ in mode_of(plan)(table).__await__():
         raise AssertionError("a mode waits for nothing but the table, and here it need not wait")
     return table.calls
 

@@ -50,7 +50,7 @@ class Retelling:
         """Find what somebody was told before an answer; with `only_text`, files that people could not read come empty."""
         if answer.participant is None or answer.run is None or answer.view is None:
             raise NotFound(f"{answer.id!r} is no turn of a participant.")
-        plan = await self._runs.plan(answer.run)
+        plan = await self._runs.plan(await self._discussions.made_in(answer) or answer.run)
         earlier = await self._discussions.messages(answer.discussion, before=answer.number, upto=answer.upto)
         return Told(
             plan=plan,

@@ -30,7 +30,7 @@ from moot.model.events import (
 from moot.model.money import Purpose, dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
-from moot.modes import MODES
+from moot.modes import mode_of
 from moot.modes.table import Brief
 from moot.streams.stop import Stop
 
@@ -85,7 +85,7 @@ class LiveTable:
     async def play(self) -> RunStatus:
         """Run the mode to its end, or to the stop that comes first."""
         with suppress(Stopped):
-            await MODES[self.plan.mode](self)
+            await mode_of(self.plan)(self)
         return run_status(self._ended, self._stop)
 
     def try_again(self, participant: str, plan: Plan) -> bool:

@@ -39,7 +39,7 @@ class Treasury:
         self, caller: Caller, plan: Plan, message: Message | None, discussion: str | None
     ) -> Forecast:
         """Say what a run of a plan will cost, in a discussion that exists or in a new one."""
-        earlier: Sequence[Message] = await self._discussions.messages(discussion) if discussion else ()
+        earlier = await self._earlier(plan, discussion) if discussion else ()
         models = {who.model for who in plan.speaking} | ({plan.clerk} if plan.clerk else set())
         asked = {model: await self._asked(caller.tenant, model) for model in models}
 
@@ -51,6 +51,11 @@ class Treasury:
         attached = await self._attached(caller.tenant, said)
         # In a thread: the list of prices is slow to load.
         return await asyncio.to_thread(forecast, plan, message, earlier, priced, attached)
+
+    async def _earlier(self, plan: Plan, discussion: str) -> Sequence[Message]:
+        if (then := plan.again) is None:
+            return await self._discussions.messages(discussion)
+        return await self._discussions.messages(discussion, before=then.number, upto=then.upto)
 
     async def due(
         self, caller: Caller, plan: Plan, message: Message | None, discussion: str | None

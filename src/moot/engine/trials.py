@@ -59,7 +59,7 @@ class Court:
         told = await self.verdicts(caller, answered, answered.message.content, assertions, model)
         trial = Trial(
             id=new_id("trial"),
-            message=message,
+            message=answered.message.id,
             judge=model,
             assertions=assertions,
             verdicts=verdicts(told.needed()),

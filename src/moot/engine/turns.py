@@ -264,7 +264,7 @@ class Turns:
         return await self._transcript.keep(event, brief)
 
     def _newest(self) -> int:
-        return max((message.number for message in self._transcript.said), default=0)
+        return max((max(one.number, one.revised) for one in self._transcript.said), default=0)
 
     async def _keep(self, ended: TurnEnded, manner: Manner, upto: int) -> TurnStatus:
         message = replace(
@@ -315,6 +315,7 @@ def turn_message(scene: Scene, ended: TurnEnded) -> Message:
         first_token=ended.first_token,
         fault=ended.fault,
         audience=scene.plan.to,
+        version_of=scene.plan.again.answer if scene.plan.again else None,
         created_at=time.time(),
     )
 

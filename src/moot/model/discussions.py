@@ -56,6 +56,11 @@ class Message(Struct, frozen=True, kw_only=True):
     could show, and what was asked for at the end. `hidden` messages are shown to models, not to people. `thread` is
     the participant whose own thread it is in, `files` are the ids of what is attached. `script` is the array of speech
     and actions, as JSON, that an answer in a directed discussion consists of.
+
+    A turn is told once, under the id of its first version and in its place: `version` says which of its `versions` is
+    shown, `version_id` which message that is (None, where there is but one), `revised` the number since which it is, and
+    `edited` that a person wrote it. Among the versions themselves, `version_of` names the first, and `copy_of` the one that
+    was chosen again.
     """
 
     id: str
@@ -86,13 +91,20 @@ class Message(Struct, frozen=True, kw_only=True):
     upto: int | None = None
     instruction: str | None = None
     script: str | None = None
+    version_of: str | None = None
+    copy_of: str | None = None
+    version: int = 1
+    versions: int = 1
+    version_id: str | None = None
+    revised: int = 0
+    edited: bool = False
     created_at: float = 0.0
 
 
 class Run(Struct, frozen=True, kw_only=True):
     """One answer of the table to a message. `message` is None where nobody asked: the table went on by itself.
 
-    `revision` says how often something of it was tried again.
+    `revision` says how often something of it was tried again, `again` of which answer it makes another version.
     """
 
     id: str
@@ -103,3 +115,4 @@ class Run(Struct, frozen=True, kw_only=True):
     created_at: float
     ended_at: float | None = None
     revision: int = 0
+    again: str | None = None

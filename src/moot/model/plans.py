@@ -12,6 +12,20 @@ from moot.model.measures import Measure
 from moot.model.participants import Participant
 
 
+class Anew(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The turn whose answer is to be given anew, and all that could be seen before it."""
+
+    answer: str
+    number: int
+    run: str
+    participant: str
+    stage: str
+    round: int = 0
+    view: str
+    upto: int
+    instruction: str = ""
+
+
 class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`personas` holds the prompts of participants that play a part, `project` what is known of the project.
 
@@ -20,7 +34,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     this run nor ever sees it. Those who are not `introduced` are told nothing of each other. `debate` are the rules
     of a debate, `advisors` and `directed` those of the modes of that name; `clerk` is the model that keeps minutes
     and makes small decisions, None is the lead's own. `cap` is what the run may cost in US dollars. `measures` are
-    those of the models, as far as they were known when it started.
+    those of the models, as far as they were known when it started. With `again`, nothing happens but one turn of a run
+    that had this plan.
     """
 
     mode: str
@@ -39,6 +54,7 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     clerk: str | None = None
     cap: float | None = None
     measures: dict[str, Measure] = {}
+    again: Anew | None = None
 
     @property
     def speaking(self) -> tuple[Participant, ...]:

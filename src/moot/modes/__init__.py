@@ -1,8 +1,11 @@
 """The modes: each a short program that reads as its description. A new one is a file and a line here."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
+from moot.model.plans import Plan
 from moot.modes.advisors import advisors
+from moot.modes.again import again
 from moot.modes.auto_continue import auto_continue
 from moot.modes.consensus import consensus
 from moot.modes.debate import debate
@@ -22,3 +25,8 @@ CHOOSABLE: Mapping[str, Mode] = {
     "directed": directed,
 }
 MODES: Mapping[str, Mode] = {**CHOOSABLE, "continue": auto_continue}
+
+
+def mode_of(plan: Plan) -> Mode:
+    """Find the program of a run: that of its mode, or one turn of it again."""
+    return MODES[plan.mode] if plan.again is None else partial(again, then=plan.again)

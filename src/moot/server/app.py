@@ -34,6 +34,7 @@ from moot.server.stateless_routes import chat
 from moot.server.transcript_routes import TranscriptRoutes
 from moot.server.trial_routes import TrialRoutes
 from moot.server.usage_routes import UsageRoutes
+from moot.server.version_routes import VersionRoutes
 from moot.store.accounts import Accounts
 
 MAX_BODY = 1_000_000
@@ -42,6 +43,7 @@ ROUTES: list[ControllerRouterHandler] = [
     KeyRoutes,
     ModelRoutes,
     DiscussionRoutes,
+    VersionRoutes,
     RunRoutes,
     LaneRoutes,
     BoardRoutes,

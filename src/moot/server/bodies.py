@@ -147,6 +147,20 @@ class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     model: ModelName | None = None
 
 
+class OtherModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`model` is asked this once; left out, it is the one that was meant to answer then."""
+
+    model: ModelName | None = None
+
+
+class OtherWords(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    content: Annotated[str, Meta(min_length=1, max_length=100_000)]
+
+
+class ChosenVersion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    version: Id
+
+
 def said(words: str, field: str = "message") -> str:
     """Refuse words that say nothing."""
     if not words.strip():

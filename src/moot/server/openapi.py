@@ -201,7 +201,8 @@ def _may_go_wrong(operation: Operation, tags: list[str]) -> Iterator[int]:
         yield 409
     if operation.takes is not None:
         yield from (408, 413, 415)
-    if operation.method == "post" and {"discussions", "knowledge", "lanes", "stateless", *ASKING} & set(tags):
+    starting = {"discussions", "versions", "knowledge", "lanes", "stateless", *ASKING}
+    if operation.method == "post" and starting & set(tags):
         yield 402
     if {"knowledge", *ASKING} & set(tags):
         yield 502

@@ -23,7 +23,7 @@ STRICT = {
     ),
 }
 NOT_BUILT = (
-    "The page was not built. Run `npm ci` and `npm run build` in the folder web, then start `moot serve` again. "
+    "The page was not built. Run `uv run python web/build.py ci` and `uv run python web/build.py run build`, then start `moot serve` again. "
     "The API is there: /api/openapi.json describes it.\n"
 )
 NOT_WANTED = re.compile(r"\s*q=0(\.0*)?")

@@ -59,8 +59,8 @@ class TrialRoutes(Controller):
     async def of_message(
         self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions], trials: Given[Trials]
     ) -> tuple[Trial, ...]:
-        await discussions.find_message(caller.tenant, id)
-        return await trials.of_message(caller.tenant, id)
+        found = await discussions.find_message(caller.tenant, id)
+        return await trials.of_message(caller.tenant, found.id)
 
     @get("/trials/{id:str}", summary="Read a trial with its rounds")
     async def read(self, id: FromPath[str], caller: Given[Caller], trials: Given[Trials]) -> Trial:

@@ -12,15 +12,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.model.changes import Generating
 from moot.model.discussions import LIVE, Discussion, DiscussionStatus, Message, Run
 from moot.model.errors import Conflict, NotFound, UsageError
+from moot.model.versions import folded, shown
 from moot.store.database import Database
 from moot.store.pages import cut
 from moot.store.schema import discussion, insight, message, run
 from moot.store.search import matching
+from moot.store.versions import MESSAGE_FIELDS, is_shown, turn_of, versions_in
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^\w+$")]
 
 FIELDS = [discussion.c[name] for name in Discussion.__struct_fields__]
-MESSAGE_FIELDS = [message.c[name] for name in Message.__struct_fields__]
 RUN_FIELDS = [run.c[name] for name in Run.__struct_fields__]
 
 
@@ -67,7 +68,7 @@ class Discussions:
         return Page(*cut(found, limit, _cursor))
 
     def _found(self, tenant: str, q: str) -> ColumnElement[bool]:
-        shown = (message.c.tenant == tenant, message.c.hidden.is_(False))
+        shown = (message.c.tenant == tenant, message.c.hidden.is_(False), is_shown())
         said = select(message.c.discussion).where(*shown, matching(self._database, message, q))
         return or_(matching(self._database, discussion, q), discussion.c.id.in_(said))
 
@@ -112,9 +113,9 @@ class Discussions:
         """Return the newest messages, in their order: run by run, so that what was interrupted comes first.
 
         `before` goes on from the message of that number; `upto` leaves out what was not there yet at that one,
-        and `place` what was said in runs after the one that has it.
+        and `place` what was said in runs after the one that has it. Each comes once, as the version that was current then.
         """
-        query = select(*MESSAGE_FIELDS).where(message.c.discussion == id)
+        query = select(*MESSAGE_FIELDS).where(message.c.discussion == id, message.c.version_of.is_(None))
         if before is not None:
             here = (message.c.number == before, message.c.discussion == id)
             its_place = select(message.c.place).where(*here).scalar_subquery()
@@ -128,30 +129,38 @@ class Discussions:
         query = query.order_by(message.c.place.desc(), message.c.number.desc()).limit(limit)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
-        return tuple(Message(**row) for row in reversed(rows))
+            firsts = [Message(**row) for row in reversed(rows)]
+            of = [one.id for one in firsts] if limit is not None else None
+            return folded([*firsts, *await versions_in(connection, id, of, upto)])
 
     async def message(self, discussion_id: str, id: str) -> Message:
-        query = select(*MESSAGE_FIELDS).where(message.c.id == id, message.c.discussion == discussion_id)
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
-        if row is None:
-            raise NotFound(f"There is no turn {id!r} in this discussion.")
-        return Message(**row)
+        """Return a turn as it is now; by the id of one of its versions, as that one."""
+        mine = message.c.discussion == discussion_id
+        return await self._turn(id, mine, f"There is no turn {id!r} in this discussion.")
 
     async def find_message(self, tenant: str, id: str) -> Message:
-        """Return a message, in whichever discussion of a tenant it is."""
-        query = select(*MESSAGE_FIELDS).where(message.c.id == id, message.c.tenant == tenant)
+        """Return a turn in the same way, in whichever discussion of a tenant it is."""
+        return await self._turn(id, message.c.tenant == tenant, f"There is no message {id!r}.")
+
+    async def _turn(self, id: str, mine: ColumnElement[bool], otherwise: str) -> Message:
         async with self._database.read() as connection:
-            row = (await connection.execute(query)).mappings().first()
-        if row is None:
-            raise NotFound(f"There is no message {id!r}.")
-        return Message(**row)
+            turn = await turn_of(connection, id, mine, otherwise)
+        asked = turn[-1] if turn[0].id == id else next(one for one in turn if one.id == id)
+        return shown(turn, asked)
+
+    async def of_run(self, run_id: str) -> tuple[Message, ...]:
+        """Return all that was said in a run, as it was said."""
+        return await self._messages(select(*MESSAGE_FIELDS).where(message.c.run == run_id))
 
     async def thread(self, run_id: str, participant: str, question: str | None) -> tuple[Message, ...]:
         """Return a participant's own thread in a run, and the question that it begins with."""
         mine = (message.c.run == run_id) & (message.c.thread == participant)
-        query = select(*MESSAGE_FIELDS).where(or_(message.c.id == question, mine))
-        return await self._messages(query)
+        said = await self._messages(select(*MESSAGE_FIELDS).where(or_(message.c.id == question, mine)))
+        if not said:
+            return ()
+        async with self._database.read() as connection:
+            later = await versions_in(connection, said[0].discussion, [one.id for one in said])
+        return folded([*said, *later])
 
     async def briefs(self, run_id: str) -> tuple[Message, ...]:
         """Return what participants were told in a run that people are not shown unasked."""
@@ -162,6 +171,12 @@ class Discussions:
         async with self._database.read() as connection:
             rows = (await connection.execute(query.order_by(message.c.number))).mappings()
             return tuple(Message(**row) for row in rows)
+
+    async def made_in(self, answer: Message) -> str | None:
+        """Return the run in which the words of an answer were spoken; those that a person edited, in that of the first."""
+        query = select(message.c.run).where(message.c.id == (answer.version_id or answer.id))
+        async with self._database.read() as connection:
+            return (await connection.execute(query)).scalar() or answer.run
 
     async def live_runs(self, tenant: str, discussion_id: str | None = None) -> tuple[Run, ...]:
         query = select(*RUN_FIELDS).where(run.c.tenant == tenant, run.c.status.in_(LIVE)).order_by(run.c.id)
@@ -201,7 +216,7 @@ async def place_last(connection: AsyncConnection, id: str) -> None:
 
 
 def message_values(tenant: str, new: Message, place: int) -> dict[str, Any]:
-    values = msgspec.structs.asdict(new)
+    values = {column.name: getattr(new, column.name) for column in MESSAGE_FIELDS}
     del values["number"]  # the database counts
     values |= {name: values[name].replace("\0", "") for name in ("content", "thoughts", "details")}
     return {**values, "tenant": tenant, "place": place}

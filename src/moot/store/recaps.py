@@ -15,6 +15,7 @@ FIELDS = [recap.c[name] for name in Recap.__struct_fields__]
 
 # What a recap is made from: what everybody at that table could hear.
 HEARD = (
+    message.c.version_of.is_(None),
     message.c.hidden.is_(False),
     message.c.audience.is_(None),
     message.c.status != "failed",

@@ -69,6 +69,7 @@ class Retries:
             raise NotFound(f"There is no run {id!r}.")
         await hold(connection, [discussion])
         row = (await connection.execute(select(*FIELDS).where(*mine).with_for_update())).mappings().one()
+        await _refuse_beside(connection, dict(row))
         if row["status"] in LIVE and row["stop"] is not None:
             raise Conflict("This run is being stopped: wait for its end, then try again.")
         return dict(row)
@@ -99,6 +100,14 @@ class Retries:
         await self._database.tell(connection, "moot_control", id)
         await tell_change(self._database, connection, tenant, found.discussion)
         return found
+
+
+async def _refuse_beside(connection: AsyncConnection, row: Mapping[str, Any]) -> None:
+    """Let no version of an answer be made while others read the discussion, nor the other way round."""
+    beside = (run.c.discussion == row["discussion"], run.c.id != row["id"], run.c.status.in_(LIVE))
+    one_is = [] if row["again"] else [run.c.again.is_not(None)]
+    if speaking := (await connection.execute(select(run.c.id).where(*beside, *one_is).limit(1))).scalar():
+        raise Conflict(f"An answer is given anew: wait for run {speaking}, or stop it first.")
 
 
 async def _failed(connection: AsyncConnection, id: str, plan: Plan) -> list[str]:

@@ -13,6 +13,8 @@ export interface Open {
   readonly gone: boolean;
 }
 
+const MOST = 20; // runs that the server lets one name
+
 export type Heard = Event | Change | Resync;
 
 export function opened(id: string): Open {
@@ -91,7 +93,10 @@ function withRun(open: Open, id: string, change: (run: Run) => Run): Open {
 
 /** What is to be said again when the connection comes back: the newest number of every run that goes on. */
 export function positions(open: Open): readonly string[] {
-  return open.runs.filter((run) => goesOn(run) && run.heard > 0).map((run) => `${run.id}:${run.heard}`);
+  return open.runs
+    .filter(goesOn)
+    .slice(-MOST)
+    .map((run) => `${run.id}:${run.heard}`);
 }
 
 export const isSpeaking = (open: Open): boolean => open.runs.some(goesOn);

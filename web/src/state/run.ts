@@ -167,7 +167,7 @@ export function read(run: Run, messages: readonly Message[]): Run {
 
 /** Take in how a run stands by the list of those that are live. */
 export function standing(run: Run, stored: Stored): Run {
-  return { ...run, mode: stored.mode, status: stored.status, again: run.again };
+  return { ...run, mode: stored.mode, status: stored.status, again: stored.again };
 }
 
 export const goesOn = (run: Run): boolean => run.status === "running" || run.status === "waiting";

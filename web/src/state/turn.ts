@@ -96,6 +96,8 @@ export function turnOf(message: Message): Turn | null {
     firstToken: message.first_token,
     latency: message.latency,
     audience: message.audience,
+    version: message.version,
+    versions: message.versions,
   };
 }
 

@@ -1,0 +1,157 @@
+"""Makes the pictures of the page in docs/page: the running program, in every mode, light, dark and on a phone.
+
+Run it with: uv run python docs/screenshots.py. Everything that is said in them comes from scripts.
+"""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+from playwright.async_api import Browser, Page, async_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.page.browser import OPTIONS, chromium  # noqa: E402 - the path is known only now
+from tests.serving import MootServer, serving  # noqa: E402
+
+PICTURES = ROOT / "docs" / "page"
+SCRIPTS = ROOT / "docs" / "screenshots.toml"
+WIDE = {"width": 1280, "height": 820}
+PHONE = {"width": 390, "height": 844}
+
+
+class Scene(Struct, frozen=True, kw_only=True):
+    """What is asked of whom, and when the picture is taken; `ready` is what has to be seen then."""
+
+    name: str
+    message: str
+    participants: Sequence[Mapping[str, object]]
+    mode: str
+    ready: str
+    rules: Mapping[str, object] = {}
+    ends: bool = True
+
+
+def voice(name: str, script: str, **more: object) -> Mapping[str, object]:
+    return {"name": name, "model": f"scripted/{script}", **more}
+
+
+SCENES = (
+    Scene(
+        name="parallel",
+        message="Should a small team rewrite its web server in Rust?",
+        participants=[
+            voice("Optimist", "optimist"),
+            voice("Sceptic", "doubter"),
+            voice("Unplugged", "forbidden"),
+        ],
+        mode="parallel",
+        ready="What did users ask for",
+        ends=False,
+    ),
+    Scene(
+        name="consensus",
+        message="Tabs or spaces? Agree on one.",
+        participants=[voice("Ada", "tabs"), voice("Bo", "spaces")],
+        mode="consensus",
+        ready="Bo",
+    ),
+    Scene(
+        name="debate",
+        message="Is a round table the better table?",
+        participants=[
+            voice("Advocate", "advocate"),
+            voice("Sceptic", "sceptic"),
+            voice("Undecided", "undecided"),
+        ],
+        mode="debate",
+        ready="Summary",
+    ),
+    Scene(
+        name="advisors",
+        message="I may move abroad for work, and my family would rather stay.",
+        participants=[voice("Ida", "ida"), voice("Ben", "ben"), voice("Cy", "cy")],
+        mode="advisors",
+        rules={"advisors": {"synthesis": True, "early": 0}},
+        ready="Synthesis",
+    ),
+    Scene(
+        name="directed",
+        message="Why do the odd numbers add up to squares?",
+        participants=[
+            voice("Tea", "teacher", role="teacher"),
+            voice("Ash", "assistant", role="assistant"),
+            voice("Sam", "student", role="student"),
+        ],
+        mode="directed",
+        rules={"directed": {"turns": 4}},
+        ready="Sam",
+    ),
+)
+
+
+async def main() -> None:
+    PICTURES.mkdir(exist_ok=True)
+    settings = f'[providers.scripted]\nscript = "{SCRIPTS}"\n'
+    with tempfile.TemporaryDirectory(prefix="moot-pictures-") as folder:
+        async with serving(Path(folder), settings=settings) as server, async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
+            for scene in SCENES:
+                await _taken(browser, server, scene)
+            await _view(browser, server, "/", "start")
+            await _view(browser, server, "/usage", "usage")
+            await browser.close()
+
+
+async def _taken(browser: Browser, server: MootServer, scene: Scene) -> None:
+    body = {
+        "message": scene.message,
+        "title": scene.message,
+        "mode": scene.mode,
+        "participants": list(scene.participants),
+        **scene.rules,
+    }
+    reply = await server.post("/api/discussions", body)
+    if reply.status != 201:
+        raise SystemExit(reply.text)
+    if scene.ends:
+        await server.heard(reply.body["run"]["id"])
+
+    async def ready(page: Page) -> None:
+        await page.get_by_text(scene.ready).first.wait_for()
+
+    await _view(browser, server, f"/d/{reply.body['discussion']['id']}", scene.name, ready)
+    await server.post(f"/api/runs/{reply.body['run']['id']}/stop")
+
+
+async def _view(
+    browser: Browser,
+    server: MootServer,
+    path: str,
+    name: str,
+    ready: Callable[[Page], Awaitable[None]] | None = None,
+) -> None:
+    """Take a view three times: light, dark, and on a phone."""
+    looks: list[tuple[str, Literal["light", "dark"], Any]] = [
+        ("", "light", WIDE),
+        ("-dark", "dark", WIDE),
+        ("-phone", "light", PHONE),
+    ]
+    for suffix, scheme, size in looks:
+        context = await browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+        page = await context.new_page()
+        await page.goto(server.url + path)
+        if ready is not None:
+            await ready(page)
+        await page.wait_for_timeout(800)  # until fonts and pictures stand still
+        await page.screenshot(path=PICTURES / f"{name}{suffix}.png")
+        await context.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,210 @@
+"""The markdown of answers in a real browser, under the page's own policy: what it shows, keeps and never lets through."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+from playwright.async_api import Page, expect
+
+from moot.server.page import STRICT
+from tests.node import install, node
+from tests.page.attacks import ATTACKS
+from tests.page.axe import axe
+
+TAGS = (
+    "a blockquote br button code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td "
+    "th thead tr ul svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover "
+    "mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror"
+)
+ATTRIBUTES = (
+    "aria-hidden aria-label class d data-formula data-language data-note data-noted data-open href rel role start tabindex target type "
+    "accent columnalign columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize "
+    "mathvariant maxsize minsize notation rowspacing rspace scriptlevel separator stretchy symmetric voffset width "
+    "preserveAspectRatio viewBox xmlns style"
+)
+WATCH = """
+([attacks, tags, attributes]) => {
+  const seen = new Set();
+  const look = (attack) => (root) => {
+    for (const element of root.querySelectorAll('*')) {
+      if (!tags.includes(element.localName)) seen.add(`${attack}: <${element.localName}>`);
+      for (const { name, value } of element.attributes) {
+        if (!attributes.includes(name)) seen.add(`${attack}: ${name}="${value}"`);
+        if (name === 'href' && !/^(https?:\\/\\/|mailto:|#)/.test(value)) seen.add(`${attack}: to ${value}`);
+      }
+      if (element.hasAttribute('style') && !(element.closest('.katex') && /^[-a-z0-9.,%:;#() ]*$/.test(element.style.cssText)))
+        seen.add(`${attack}: a style ${element.style.cssText}`);
+      if (/url|fixed|absolute/.test(element.getAttribute('style') ?? '')) seen.add(`${attack}: a style`);
+      if (element.localName === 'a' && !element.dataset.note && element.rel !== 'noopener noreferrer nofollow')
+        seen.add(`${attack}: a link without its rel`);
+    }
+  };
+  window.roots = attacks.map((attack) => [look(attack), grow(attack, look(attack))]);
+  window.seen = seen;
+}
+"""
+LONG = "\n".join(f"Line {number} of a **text** that goes on.\n" for number in range(40))
+RICH = """# A title
+
+Words with **weight**, `code`, [a link](https://example.org/page), https://example.org and ![a cat](https://example.org/cat.png).
+
+| Name | Sum |
+|------|----:|
+| one  | $x_1^2$ |
+
+1. First
+   - [x] done
+   - [ ] to do
+2. Second
+
+> A quote[^1]
+
+```python
+def answer() -> int:
+    return 42  # of course
+```
+
+$$
+\\int_0^1 \\frac{x^2}{\\sqrt{1 + x}} \\, dx = \\sum_{n=0}^{\\infty} a_n
+$$
+
+[^1]: A note.
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    install()
+    folder = tmp_path_factory.mktemp("harness")
+    node(
+        "node_modules/vite/bin/vite.js",
+        "build",
+        "--config",
+        "tests/harness/vite.config.ts",
+        "--outDir",
+        folder,
+    )
+    return folder
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def harness(built: Path, page: Page) -> AsyncIterator[Page]:
+    """Open the markdown alone, served with the policy of the page."""
+    app = web.Application()
+    app.router.add_static("/", built)
+    app.on_response_prepare.append(_strict)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    await page.goto(f"http://127.0.0.1:{runner.addresses[0][1]}/index.html")
+    await page.wait_for_function("'show' in window")
+    yield page
+    await runner.cleanup()
+
+
+async def _strict(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Content-Security-Policy"] = STRICT["content-security-policy"]
+
+
+async def show(page: Page, text: str, *, live: bool = False) -> None:
+    await page.evaluate("([text, live]) => show(text, live)", [text, live])
+
+
+async def test_there_are_enough_attacks() -> None:
+    assert len(set(ATTACKS)) == len(ATTACKS) >= 120
+
+
+async def test_no_attack_leaves_anything_that_is_not_allowed(harness: Page) -> None:
+    await show(harness, "$x$ and\n\n```js\nlet x = 1;\n```\n")
+    await expect(harness.locator("#card .katex-html")).to_be_visible()  # KaTeX and the highlighter are there
+    await expect(harness.locator("#card .hljs-keyword")).to_be_visible()
+    await harness.evaluate(WATCH, [ATTACKS, TAGS.split(), ATTRIBUTES.split()])
+    await expect(harness.locator(".hljs-keyword")).not_to_have_count(0)
+    await harness.evaluate("new Promise((done) => setTimeout(done))")
+    seen = await harness.evaluate("roots.forEach(([look, root]) => look(root)), [...seen]")
+    assert seen == []
+    assert await harness.locator(".markdown math").count() > 3
+    assert await harness.locator(".markdown a").count() > 10
+
+
+async def test_a_rich_answer_is_shown_with_code_tables_and_formulas(harness: Page) -> None:
+    await show(harness, RICH)
+    answer = harness.get_by_role("group", name="Answer")
+    await expect(answer.get_by_role("heading", name="A title", level=3)).to_be_visible()
+    await expect(answer.get_by_role("link", name="a link")).to_have_attribute(
+        "href", "https://example.org/page"
+    )
+    await expect(answer.locator(".place")).to_have_text(["example.org", "example.org"])
+    await expect(answer.locator("img")).to_have_count(0)
+    await expect(answer.get_by_role("cell", name="one")).to_be_visible()
+    await expect(answer.get_by_role("img", name="Done")).to_have_count(1)
+    await expect(answer.locator("math")).to_have_count(2)
+    await expect(answer.locator(".hljs-keyword").first).to_have_text("def")
+    await axe(harness)
+
+
+async def test_code_is_copied_as_it_was_written(harness: Page) -> None:
+    await harness.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await show(harness, RICH)
+    await harness.get_by_role("button", name="Copy this python code").click()
+    await expect(harness.locator("button.copy")).to_have_text("Copied")
+    assert await harness.evaluate("navigator.clipboard.readText()") == (
+        "def answer() -> int:\n    return 42  # of course"
+    )
+
+
+async def test_what_is_settled_is_never_touched_again_and_keeps_its_selection(harness: Page) -> None:
+    await show(harness, "First *words*.\n\nSecond", live=True)
+    await expect(harness.locator("#card .block")).to_have_count(2)
+    await harness.evaluate("""() => {
+        window.first = document.querySelector('#card .block');
+        getSelection().selectAllChildren(first);
+        window.changes = 0;
+        new MutationObserver((all) => (changes += all.length))
+            .observe(first, { subtree: true, childList: true, attributes: true, characterData: true });
+    }""")
+    for end in range(1, len(LONG), 40):
+        await show(harness, "First *words*.\n\nSecond" + LONG[:end], live=True)
+    await show(harness, "First *words*.\n\nSecond" + LONG)
+    await expect(harness.locator("#card .block[data-open]")).to_have_count(0)
+    await expect(harness.locator("#card .block").last).to_contain_text("Line 39")
+    assert await harness.evaluate("[getSelection().toString(), changes, first.isConnected]") == [
+        "First words.",
+        0,
+        True,
+    ]
+
+
+async def test_an_open_fence_grows_and_is_highlighted_when_it_closes(harness: Page) -> None:
+    code = "".join(f"let x{number} = {number};\n" for number in range(600))
+    await show(harness, f"```js\n{code[:5000]}", live=True)
+    await expect(harness.locator("#card code.open > span")).to_have_count(2)
+    await show(harness, f"```js\n{code}", live=True)
+    await expect(harness.locator("#card code")).to_contain_text("let x599 = 599;")
+    assert await harness.locator("#card code").evaluate("(code) => code.textContent") == code
+    await expect(harness.locator("#card .hljs-keyword")).to_have_count(0)
+    await show(harness, f"```js\n{code}```\nDone", live=True)
+    await expect(harness.locator("#card .hljs-keyword")).to_have_count(600)
+    assert await harness.locator("#card code").evaluate("(code) => code.textContent") == code
+
+
+async def test_another_text_begins_anew(harness: Page) -> None:
+    await show(harness, "One\n\ntwo\n\nthree")
+    await expect(harness.locator("#card .block")).to_have_count(3)
+    await show(harness, "Four", live=True)
+    await expect(harness.locator("#card .block")).to_have_text(["Four"])
+
+
+async def test_a_quote_is_found_marked_and_brought_into_view(harness: Page) -> None:
+    await show(harness, LONG + "\nThey **agreed** on “three things”,\nand left.\n\n" + LONG)
+    await expect(harness.locator("#card")).to_contain_text("and left")
+    assert await harness.evaluate("""quote('agreed on "three things", and')""")
+    assert await harness.evaluate("[...CSS.highlights.get('moot-quote')][0].toString()") == (
+        "agreed on “three things”,\nand"
+    )
+    await expect(harness.get_by_text("and left.")).to_be_in_viewport()
+    assert not await harness.evaluate("quote('nobody said that')")
+    assert await harness.evaluate("CSS.highlights.has('moot-quote')") is False

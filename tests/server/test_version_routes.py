@@ -1,0 +1,75 @@
+"""The routes of versions: what they take, and in which words they refuse. Journeys show what comes of it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from moot.store.database import Database
+from moot.store.schema import message
+from tests.server.talking import Talking, talking
+
+
+class Turn:
+    """An answer, in a discussion in which nobody speaks."""
+
+    def __init__(self, table: Talking, discussion: str, id: str) -> None:
+        self.table = table
+        self.id = id
+        self.path = f"/api/discussions/{discussion}/turns/{id}"
+
+    async def call(self, method: str, path: str = "", body: object = None, **headers: str) -> tuple[int, Any]:
+        response = await self.table.call(method, self.path + path, body, **headers)
+        return response.status_code, response.json()
+
+
+@pytest.fixture
+async def turn(database: Database) -> AsyncIterator[Turn]:
+    async with talking(database) as table:
+        opened = await table.open(mode="single")
+        await table.answer(opened["run"]["id"], "A meeting.")
+        id = opened["discussion"]["id"]
+        answer = (await table.ok("GET", f"/api/discussions/{id}"))["messages"][-1]
+        async with database.write() as connection:
+            of_then = update(message).where(message.c.id == answer["id"]).values(upto=answer["number"] - 1)
+            await connection.execute(of_then)
+        yield Turn(table, id, answer["id"])
+
+
+async def test_a_run_that_gives_an_answer_anew_is_accepted(turn: Turn) -> None:
+    status, accepted = await turn.call("POST", "/again", {"model": "scripted/steady"})
+    assert (status, accepted["message"], accepted["run"]["again"]) == (202, None, turn.id)
+    assert turn.table.started[-1] == accepted["run"]["id"]
+    plan = await turn.table.house.runs.plan(accepted["run"]["id"])
+    assert plan.participant("alpha").model == "scripted/steady"
+    assert (await turn.call("POST", "/again"))[0] == 409
+
+
+async def test_a_key_makes_it_happen_once(turn: Turn) -> None:
+    key = {"Idempotency-Key": "one"}
+    runs = {(await turn.call("POST", "/again", {}, **key))[1]["run"]["id"] for _ in range(2)}
+    assert len(runs) == 1
+
+
+async def test_what_nobody_offers_or_what_says_nothing_is_refused(turn: Turn) -> None:
+    for method, path, body, field in (
+        ("POST", "/again", {"model": "nobody/nothing"}, "model"),
+        ("PATCH", "", {"content": " "}, "content"),
+        ("PATCH", "", {"content": "\0"}, "content"),
+        ("PATCH", "", {"content": "x" * 100_001}, "content"),
+    ):
+        status, problem = await turn.call(method, path, body)
+        assert (status, problem["errors"][0]["field"]) == (400, field)
+
+
+async def test_words_are_edited_listed_and_chosen(turn: Turn) -> None:
+    status, edited = await turn.call("PATCH", "", {"content": "A \0council."})
+    assert (status, edited["id"], edited["content"], edited["edited"]) == (200, turn.id, "A council.", True)
+    status, listed = await turn.call("GET", "/versions")
+    assert [one["content"] for one in listed["versions"]] == ["A meeting.", "A council."]
+    assert listed["current"] == edited["version_id"]
+    status, chosen = await turn.call("POST", "/choose", {"version": turn.id})
+    assert (status, chosen["content"], chosen["version"]) == (200, "A meeting.", 1)
+    status, problem = await turn.call("POST", "/choose", {"version": "msg_none"})
+    assert (status, "no version" in problem["detail"]) == (404, True)

@@ -1,0 +1,43 @@
+/** Copying code, and going to a note: what a click in a document does. */
+
+const DONE_MS = 1_500;
+
+/** Give each code block its button; clicks are heard where the document is, not at each button. */
+export function addCopyButtons(element: Element): void {
+  for (const caption of element.querySelectorAll("figure.code > figcaption")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", `Copy this ${caption.textContent ?? ""} code`);
+    caption.append(button);
+  }
+}
+
+/** Do what a click asks for, where it is one of a document's own. */
+export function clicked(event: MouseEvent): void {
+  const at = event.target instanceof Element ? event.target : null;
+  const button = at?.closest<HTMLButtonElement>("button.copy");
+  const note = at?.closest<HTMLElement>("a[data-note]");
+  if (button) void copy(button);
+  if (note) {
+    event.preventDefault();
+    goToNote(note);
+  }
+}
+
+async function copy(button: HTMLButtonElement): Promise<void> {
+  const code = button.closest("figure")?.querySelector("code")?.textContent ?? "";
+  try {
+    await navigator.clipboard.writeText(code.replace(/\n$/, ""));
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not allowed";
+  }
+  setTimeout(() => (button.textContent = "Copy"), DONE_MS);
+}
+
+function goToNote(note: HTMLElement): void {
+  const label = CSS.escape(note.dataset.note ?? "");
+  note.closest(".markdown")?.querySelector(`[data-noted="${label}"]`)?.scrollIntoView({ block: "center" });
+}

@@ -1,0 +1,43 @@
+/** Formulas in text, found by their marks: $…$, $$…$$, \(…\) and \[…\]. Money is no formula. */
+
+export interface Formula {
+  raw: string;
+  source: string;
+  display: boolean;
+}
+
+const LONGEST = 2_000;
+const PAIRS = [
+  ["$$", "$$", true],
+  ["\\[", "\\]", true],
+  ["\\(", "\\)", false],
+] as const;
+
+/** Return the formula with which a text begins. */
+export function formulaAt(text: string): Formula | null {
+  for (const [opener, closer, display] of PAIRS)
+    if (text.startsWith(opener)) return between(text, opener, closer, display);
+  return text.startsWith("$") ? betweenDollars(text) : null;
+}
+
+function between(text: string, opener: string, closer: string, display: boolean): Formula | null {
+  const end = text.slice(0, LONGEST).indexOf(closer, opener.length);
+  const source = text.slice(opener.length, Math.max(end, 0));
+  if (source.trim() === "" || /\n[ \t]*\n/.test(source)) return null;
+  return { raw: text.slice(0, end + closer.length), source: source.trim(), display };
+}
+
+/** A dollar opens before no space and closes after none and before no digit; a sum of money has nothing of a formula. */
+function betweenDollars(text: string): Formula | null {
+  const [raw, source = ""] = /^\$((?:\\[^\n]|[^$\\\n]|\n(?![ \t]*\n)){1,4000})\$(?!\d)/.exec(text) ?? [];
+  if (raw === undefined || /^\s|\s$/.test(source)) return null;
+  if (/^[\d,.]/.test(source) && /\s/.test(source) && !/[\\^_={}+<>]/.test(source)) return null;
+  return { raw, source, display: false };
+}
+
+/** Return where in a text the next dollar stands that may open a formula, or 0; one after a letter or digit may not. */
+export function nextDollar(text: string): number {
+  let at = text.indexOf("$", 1);
+  while (at > 0 && /[\w$\\]/.test(text.charAt(at - 1))) at = text.indexOf("$", at + 1);
+  return Math.max(at, 0);
+}

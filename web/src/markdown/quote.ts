@@ -1,0 +1,54 @@
+/** Shows where in a rendered answer a quote stands: marks it and scrolls there. */
+
+import { located } from "./quoting.ts";
+
+const NAME = "moot-quote";
+/** What is beside the words of an answer, not among them. */
+const BESIDE = "figcaption, .place, .katex-mathml";
+
+/** Find a quote in a container; null where its words are not there. */
+export function findQuote(container: Element, quote: string): Range | null {
+  const nodes = textNodes(container);
+  const found = located(nodes.map(({ node }) => node.data).join(""), quote);
+  if (found === null) return null;
+  const range = document.createRange();
+  const [first, last] = [place(nodes, found[0]), place(nodes, found[1] - 1)];
+  range.setStart(first.node, found[0] - first.start);
+  range.setEnd(last.node, found[1] - last.start);
+  return range;
+}
+
+/** Mark a quote and bring it into view; tell whether it was found. Without one, or where it is not there, nothing is marked. */
+export function showQuote(container: Element, quote: string): boolean {
+  const range = findQuote(container, quote);
+  if ("highlights" in CSS) CSS.highlights.delete(NAME);
+  if (range === null) return false;
+  if ("highlights" in CSS) CSS.highlights.set(NAME, new Highlight(range));
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  range.startContainer.parentElement?.scrollIntoView({
+    block: "center",
+    behavior: still ? "instant" : "smooth",
+  });
+  return true;
+}
+
+interface Placed {
+  node: Text;
+  start: number;
+}
+
+function textNodes(container: Element): Placed[] {
+  const walker = document.createTreeWalker(container, NodeFilter.SHOW_TEXT);
+  const nodes: Placed[] = [];
+  let start = 0;
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    if (!(node instanceof Text) || node.parentElement?.closest(BESIDE)) continue;
+    nodes.push({ node, start });
+    start += node.data.length;
+  }
+  return nodes;
+}
+
+function place(nodes: readonly Placed[], at: number): Placed {
+  return nodes.findLast(({ start }) => start <= at) ?? (nodes[0] as Placed);
+}

@@ -1,0 +1,38 @@
+/** A quote within a text, found even where spaces, quotation marks or markdown's own marks differ. */
+
+export interface Folded {
+  text: string;
+  /** Where each character of the text stood before. */
+  from: number[];
+}
+
+const SAME: Record<string, string> = { "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-" };
+const MARKS = new Set("*_`~#>");
+
+/** Fold a text to what counts when a quote is looked for. */
+export function folded(text: string): Folded {
+  const kept: string[] = [];
+  const from: number[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charAt(at);
+    const space = /\s/.test(char);
+    if (MARKS.has(char) || (space && (kept.length === 0 || kept.at(-1) === " "))) continue;
+    const low = char.toLowerCase();
+    kept.push(space ? " " : (SAME[char] ?? (low.length === 1 ? low : char)));
+    from.push(at);
+  }
+  return { text: kept.join(""), from };
+}
+
+/** Return from where to where a quote stands in a text, or null where it does not. */
+export function located(text: string, quote: string): [start: number, end: number] | null {
+  const whole = folded(text);
+  const sought = folded(quote)
+    .text.trim()
+    .replace(/^(?:"|'|\.{3}|…)+|(?:"|'|\.{3}|…)+$/g, "")
+    .trim();
+  const at = sought === "" ? -1 : whole.text.indexOf(sought);
+  const start = whole.from[at];
+  const last = whole.from[at + sought.length - 1];
+  return start === undefined || last === undefined ? null : [start, last + 1];
+}

@@ -1,0 +1,64 @@
+/** The second belt: whatever gets into the page as HTML passes a strict list of tags and attributes. */
+
+import DOMPurify, { type Config } from "dompurify";
+
+/** What a block of markdown is made of. */
+export const TAGS =
+  "a blockquote br code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul".split(
+    " ",
+  );
+export const ATTRIBUTES =
+  "aria-label class data-formula data-language data-note data-noted href rel role start tabindex target".split(
+    " ",
+  );
+/** What KaTeX writes. Its note of the source is left out: it would be read aloud as well. */
+export const MATH_TAGS =
+  "span svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror".split(
+    " ",
+  );
+export const MATH_ATTRIBUTES =
+  "aria-hidden class d data-style preserveaspectratio viewbox xmlns accent accentunder columnalign columnlines columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel separator side stretchy symmetric voffset width".split(
+    " ",
+  );
+
+const COMMON: Config = {
+  RETURN_DOM_FRAGMENT: true,
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#)/i,
+  // The rule for addresses is for addresses only.
+  ADD_URI_SAFE_ATTR: [...ATTRIBUTES, ...MATH_ATTRIBUTES].filter((name) => name !== "href"),
+};
+const BLOCK: Config = { ...COMMON, ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES };
+const CODE: Config = { ...COMMON, ALLOWED_TAGS: ["span"], ALLOWED_ATTR: ["class"] };
+const FORMULA: Config = {
+  ...COMMON,
+  ALLOWED_TAGS: MATH_TAGS,
+  ALLOWED_ATTR: MATH_ATTRIBUTES,
+  FORBID_CONTENTS: ["annotation", "annotation-xml", "script", "style"],
+};
+
+// A link that opens elsewhere must not learn where it was opened; DOMPurify drops targets unless told so.
+DOMPurify.addHook("afterSanitizeAttributes", (node) => {
+  if (node.nodeName === "A" && node.getAttribute("href")?.startsWith("#") === false) {
+    node.setAttribute("target", "_blank");
+    node.setAttribute("rel", "noopener noreferrer nofollow");
+  }
+});
+
+export function sanitisedBlock(html: string): DocumentFragment {
+  return sanitised(html, BLOCK);
+}
+
+/** Let pass what the highlighter writes: spans with classes. */
+export function sanitisedCode(html: string): DocumentFragment {
+  return sanitised(html, CODE);
+}
+
+export function sanitisedFormula(html: string): DocumentFragment {
+  return sanitised(html, FORMULA);
+}
+
+function sanitised(html: string, config: Config): DocumentFragment {
+  return DOMPurify.sanitize(html, config) as unknown as DocumentFragment;
+}

@@ -1,0 +1,38 @@
+/** The markdown of the page without the page around it, for tests in a browser. */
+
+import { flushSync, mount } from "svelte";
+import { GrowingDocument } from "../../src/markdown/document.ts";
+import { showQuote } from "../../src/markdown/quote.ts";
+import { Sheet } from "../../src/markdown/sheet.ts";
+import Card from "./Card.svelte";
+
+import.meta.glob("../../src/app.css", { eager: true });
+
+const card = document.querySelector("#card") as HTMLElement;
+const shown = mount(Card, { target: card });
+
+/** Show a text in the component itself, which paints it when its turn comes. */
+function show(text: string, live: boolean): void {
+  shown.show(text, live);
+  flushSync();
+}
+
+/** Paint a text character by character through the document and the sheet, and hand each state to a visitor. */
+function grow(text: string, visit: (root: HTMLElement) => void): HTMLElement {
+  const root = document.createElement("div");
+  root.className = "markdown";
+  document.querySelector("main")?.append(root);
+  const growing = new GrowingDocument();
+  const sheet = new Sheet(root);
+  for (let end = 1; end <= text.length; end++) {
+    growing.grow(text.slice(0, end));
+    sheet.paint(growing);
+    visit(root);
+  }
+  growing.end();
+  sheet.paint(growing);
+  visit(root);
+  return root;
+}
+
+Object.assign(window, { show, grow, quote: (words: string) => showQuote(card, words) });

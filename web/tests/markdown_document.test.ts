@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { GrowingDocument } from "../src/markdown/document.ts";
+import { long, markdown, noise } from "./markdown_texts.ts";
+
+function whole(text: string): string[] {
+  return grown([text]);
+}
+
+/** Feed pieces one by one, painting after each, and check that what was settled stays as it was. */
+function grown(pieces: readonly string[], paint = true): string[] {
+  const document = new GrowingDocument();
+  const seen: string[] = [];
+  let text = "";
+  for (const piece of pieces) {
+    text += piece;
+    assert.ok(document.grow(text));
+    if (paint) document.tail();
+    for (const [place, html] of seen.entries()) assert.equal(document.settled[place]?.html, html);
+    for (const { id, html } of document.settled.slice(seen.length)) assert.equal(seen.push(html), id + 1);
+  }
+  document.end();
+  assert.equal(document.tail(), null);
+  return document.settled.map(({ html }) => html);
+}
+
+function cut(text: string, places: readonly number[]): string[] {
+  const bounds = [...places.map((place) => Math.floor(place * text.length)), 0, text.length].sort(
+    (a, b) => a - b,
+  );
+  return bounds.slice(1).map((end, index) => text.slice(bounds[index], end));
+}
+
+const places = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 20 });
+
+test("any cut of any markdown gives the same blocks as the whole", () => {
+  fc.assert(
+    fc.property(fc.oneof(markdown, noise), places, (text, at) => {
+      assert.deepEqual(grown(cut(text, at)), whole(text));
+    }),
+    { numRuns: 1_500 },
+  );
+});
+
+test("character by character gives the same blocks as the whole", () => {
+  fc.assert(
+    fc.property(fc.oneof(markdown, noise), (text) => {
+      assert.deepEqual(grown(text.split(""), false), whole(text));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("so does any cut of what is too long for one segment", () => {
+  fc.assert(
+    fc.property(long, places, (text, at) => {
+      assert.deepEqual(grown(cut(text, at)), whole(text));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("no character of prose is lost or doubled", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.stringMatching(/^[a-z]{1,12}[.,]?$/), { minLength: 1, maxLength: 3_000 }),
+      (words) => {
+        const text = words.join(" ");
+        const shown = whole(text).map((html) => html.replace(/<\/?p>/g, "").trim());
+        assert.equal(shown.join(" "), text.trim());
+      },
+    ),
+    { numRuns: 50 },
+  );
+});
+
+test("another text than the one that grew needs another document", () => {
+  const document = new GrowingDocument();
+  assert.ok(document.grow("one"));
+  assert.ok(!document.grow("two"));
+  document.end();
+  assert.ok(document.grow("one"));
+  assert.ok(!document.grow("one more"));
+});
+
+test("an open fence is code in pieces, of which only the last changes", () => {
+  const document = new GrowingDocument();
+  let text = "```py\n";
+  let before: readonly string[] = [];
+  for (let line = 0; line < 2_000; line++) {
+    document.grow((text += `line(${line})\n`));
+    const tail = document.tail();
+    assert.ok(tail?.kind === "code" && tail.language === "py");
+    assert.deepEqual(tail.pieces.slice(0, before.length - 1), before.slice(0, -1));
+    before = tail.pieces;
+  }
+  assert.equal(before.join(""), text.slice("```py\n".length));
+  assert.equal(document.lexed, 0);
+});
+
+const SHAPES: Record<string, string> = {
+  "one paragraph of many lines": "Some *words* and `code` on a line of a paragraph that goes on.\n",
+  "one line": "Some *words* and `code` in a sentence. ",
+  "one line without a space": "abcdefghij",
+  "a list": "- an item with **words**\n",
+  "one item": "  words that go on in an item\n",
+  "a quote": "> words in a quote\n",
+  "a table": "| a cell | another | 3 |\n",
+  "a fence that stays open": "let x = [1, 2, 3];\n",
+  "a fence in an item": "  let x = [1, 2, 3];\n",
+  "an open formula": "x + y = z\n",
+  "open brackets": "[a](",
+  "open emphasis": "**a *b ",
+  "open code": "`a ``b ",
+  dollars: "$a ",
+  "deep quotes": "> ",
+  "deep lists": "- ",
+};
+const STARTS: Record<string, string> = {
+  "one item": "- a\n",
+  "a table": "| a | b | c |\n|---|---|---|\n",
+  "a fence that stays open": "```js\n",
+  "a fence in an item": "- a:\n  ```js\n",
+  "an open formula": "$$\n",
+};
+/** What is read at most for a paint: a segment at its limit, and a line that is not judged yet. */
+const MOST_A_PAINT = 8_000 + 3_000;
+
+for (const [name, part] of Object.entries(SHAPES))
+  test(`the cost of a paint does not grow with the text: ${name}`, () => {
+    const text = (STARTS[name] ?? "") + part.repeat(Math.ceil(100_000 / part.length));
+    const document = new GrowingDocument();
+    let most = 0;
+    for (let end = 0; end < text.length; end += 400) {
+      document.grow(text.slice(0, end));
+      const before = document.lexed;
+      document.tail();
+      most = Math.max(most, document.lexed - before);
+    }
+    const painted = document.lexed;
+    document.end();
+    assert.ok(most <= MOST_A_PAINT, `${most} characters were read for one paint`);
+    assert.ok(document.lexed - painted <= MOST_A_PAINT);
+    const settled = new GrowingDocument();
+    settled.grow(text);
+    settled.end();
+    assert.ok(settled.lexed <= text.length * 1.1, `${settled.lexed} characters were read for ${text.length}`);
+  });

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { BETWEEN_MS, BUDGET_MS, Painting } from "../src/markdown/painting.ts";
+
+const FRAME_MS = 16;
+
+/** A clock that only moves when told to, and a log of who was painted when. */
+class Stage {
+  time = 0;
+  frames = 0;
+  log: { who: string; frame: number; time: number }[] = [];
+  #next: (() => void) | null = null;
+  painting = new Painting({ now: () => this.time, frame: (then) => (this.#next = then) });
+
+  join(who: string, cost: number) {
+    return this.painting.join(() => {
+      this.log.push({ who, frame: this.frames, time: this.time });
+      this.time += cost;
+    });
+  }
+
+  /** Let frames come, each at its time, whether or not somebody waits for one. */
+  run(frames: number): void {
+    for (let count = 0; count < frames; count++) {
+      this.frames += 1;
+      this.time = Math.max(this.time, this.frames * FRAME_MS);
+      const next = this.#next;
+      this.#next = null;
+      next?.();
+    }
+  }
+
+  get asleep(): boolean {
+    return this.#next === null;
+  }
+}
+
+test("a card is painted at most once every 66 ms, and nobody is woken when nothing waits", () => {
+  const stage = new Stage();
+  const card = stage.join("a", 1);
+  for (let frame = 0; frame < 60; frame++) {
+    card.ask(false);
+    stage.run(1);
+  }
+  const times = stage.log.map(({ time }) => time);
+  assert.ok(times.length >= 10);
+  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= BETWEEN_MS));
+  stage.run(10);
+  assert.ok(stage.asleep);
+});
+
+test("all cards share the budget of a frame, each in its turn", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 12 }), (costs) => {
+      const stage = new Stage();
+      const cards = costs.map((cost, index) => stage.join(String(index), cost));
+      for (let frame = 0; frame < 100; frame++) {
+        for (const card of cards) card.ask(false);
+        stage.run(1);
+      }
+      for (const frame of new Set(stage.log.map((entry) => entry.frame))) {
+        const spent = stage.log
+          .filter((entry) => entry.frame === frame)
+          .map(({ who }) => costs[Number(who)] ?? 0);
+        const before = spent.slice(0, -1).reduce((sum, cost) => sum + cost, 0);
+        assert.ok(before < BUDGET_MS, `${before} ms were over when another card was painted`);
+      }
+      const turns = cards.map((_, index) => stage.log.filter(({ who }) => who === String(index)).length);
+      assert.ok(Math.max(...turns) - Math.min(...turns) <= 1, `turns: ${turns}`);
+    }),
+  );
+});
+
+test("what is off screen waits while it grows, and is painted when it is seen", () => {
+  const stage = new Stage();
+  const card = stage.join("a", 1);
+  card.see(false);
+  card.ask(false);
+  stage.run(20);
+  assert.equal(stage.log.length, 0);
+  card.see(true);
+  stage.run(1);
+  assert.equal(stage.log.length, 1);
+});
+
+test("the end of what is off screen is painted, after what is on screen", () => {
+  const stage = new Stage();
+  const hidden = stage.join("hidden", BUDGET_MS);
+  const shown = stage.join("shown", BUDGET_MS);
+  hidden.see(false);
+  hidden.ask(true);
+  shown.ask(true);
+  stage.run(2);
+  assert.deepEqual(
+    stage.log.map(({ who }) => who),
+    ["shown", "hidden"],
+  );
+});
+
+test("a card that fails keeps nobody else from being painted", () => {
+  const stage = new Stage();
+  const broken = stage.painting.join(() => {
+    throw new Error("broken");
+  });
+  const card = stage.join("a", 1);
+  broken.ask(false);
+  card.ask(false);
+  assert.throws(() => stage.run(1), /broken/);
+  stage.run(1);
+  assert.equal(stage.log.length, 1);
+});
+
+test("a card that left is painted no more", () => {
+  const stage = new Stage();
+  const card = stage.join("a", 1);
+  card.ask(true);
+  card.leave();
+  stage.run(3);
+  assert.equal(stage.log.length, 0);
+});
