@@ -920,6 +920,7 @@ export interface ProviderModels {
   ready: boolean;
   note: string | null;
   models: readonly string[];
+  usual: string | null;
   token_rates: Readonly<Record<string, TokenRate>>;
   error: string | null;
 }
