@@ -13,14 +13,14 @@ from typing import Any, Literal
 from msgspec import Struct
 from playwright.async_api import Browser, Page, async_playwright
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.page.browser import OPTIONS, chromium  # noqa: E402 - the path is known only now
 from tests.serving import MootServer, serving  # noqa: E402
 
-PICTURES = Path(__file__).with_name("page")
-SCRIPTS = Path(__file__).with_name("screenshots.toml")
+PICTURES = ROOT / "docs" / "page"
+SCRIPTS = ROOT / "docs" / "screenshots.toml"
 WIDE = {"width": 1280, "height": 820}
 PHONE = {"width": 390, "height": 844}
 

@@ -169,7 +169,10 @@ export function read(run: Run, messages: readonly Message[]): Run {
     const place = turns.findIndex((one) => one.key === turn.key);
     const known = turns[place];
     if (!known) turns.push(turn);
-    else if (!isLive(known)) turns[place] = { ...turn, finish: known.finish, dropped: known.dropped };
+    else if (!isLive(known)) {
+      const { finish, dropped, renewal } = known;
+      turns[place] = { ...turn, finish, dropped, renewal };
+    }
   }
   return { ...run, asked, turns };
 }
