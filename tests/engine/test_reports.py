@@ -55,7 +55,9 @@ async def test_anchors_are_where_each_stage_of_a_lane_begins(database: Database)
     run, held = await first_debate(database)
     mine, hers = brief(held, "alpha", "debate", "alpha"), brief(held, "beta", "debate", "beta")
     await Pen(database, held).keep([mine, hers, brief(held, "alpha", "synthesis", None)])
-    alpha, beta, gamma = (await Reports(database).of(ANNA, run.id)).lanes
+    report = await Reports(database).of(ANNA, run.id)
+    assert [one.message for one in report.notices] == ["Something was written."]
+    alpha, beta, gamma = report.lanes
     assert alpha.anchors == {"initial": run.message, "debate": mine.id}
     assert beta.anchors == {"initial": run.message, "debate": hers.id}
     assert gamma.anchors == {"initial": run.message}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.node import install
 from tests.page.browser import OPTIONS, chromium
@@ -18,6 +18,7 @@ from tests.serving import MootServer, serving
 
 WIDTH, HEIGHT = 1280, 800
 PATIENCE_MILLISECONDS = 15_000
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

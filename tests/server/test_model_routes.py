@@ -49,6 +49,7 @@ async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> 
         "ready": True,
         "note": None,
         "models": sorted(f"given/{name}" for name in BUILT_IN),
+        "usual": None,
         "token_rates": {},
         "error": None,
     }
@@ -74,6 +75,13 @@ async def test_what_answers_now_without_a_key_is_told_apart(tmp_path: Path, lab:
     assert told["given"] == (True, "server")
     assert told["vllm"] == (False, "not needed")
     assert told["anthropic"] == (False, "missing")
+
+
+def test_the_usual_model_is_one_that_is_there() -> None:
+    assert model_routes.usual_model("one", ["one/big", "one/small", "one/small-new"], "small") == "one/small"
+    assert model_routes.usual_model("one", ["one/big", "one/small-2026"], "small") == "one/small-2026"
+    assert model_routes.usual_model("one", ["one/big"], "small") is None
+    assert model_routes.usual_model("one", ["one/big"], None) is None
 
 
 async def test_models_that_only_show_how_it_works_say_so(house: House) -> None:

@@ -1,6 +1,6 @@
 /** Calls of the server, typed by what it says it takes and gives. */
 
-import type { Calls, Problem } from "./wire.ts";
+import type { Calls, FieldError, Problem } from "./wire.ts";
 
 export type Call = keyof Calls;
 type Method<C extends Call> = C extends `${infer M} ${string}` ? M : never;
@@ -22,12 +22,20 @@ export interface Asking<C extends Call> {
 export class Refusal extends Error {
   readonly status: number;
   readonly retryAfter: number | null;
+  /** What is wrong with which field of what was sent, where that is what it is about. */
+  readonly errors: readonly FieldError[];
 
-  constructor(status: number, words: string, retryAfter: number | null = null) {
+  constructor(
+    status: number,
+    words: string,
+    retryAfter: number | null = null,
+    errors: readonly FieldError[] = [],
+  ) {
     super(words);
     this.name = "Refusal";
     this.status = status;
     this.retryAfter = retryAfter;
+    this.errors = errors;
   }
 }
 
@@ -86,5 +94,5 @@ async function refusal(response: Response): Promise<Refusal> {
   const wait = Number(response.headers.get("Retry-After"));
   const problem = (await response.json().catch(() => null)) as Problem | null;
   const words = problem?.detail || problem?.title || `The server answered with ${response.status}.`;
-  return new Refusal(response.status, words, wait > 0 ? wait : null);
+  return new Refusal(response.status, words, wait > 0 ? wait : null, problem?.errors);
 }

@@ -1,10 +1,19 @@
 /** What the page knows right now: the one place where what is heard meets what is shown. */
 
 import { call, Refusal } from "./api.ts";
-import { hear, opened, positions, withOlder, withPage, type Heard, type Open } from "./state/discussion.ts";
+import {
+  hear,
+  opened,
+  positions,
+  withMessage,
+  withOlder,
+  withPage,
+  type Heard,
+  type Open,
+} from "./state/discussion.ts";
 import { EMPTY, shelve, withShelfPage, type Shelf } from "./state/shelf.ts";
 import { Stream, type Connection } from "./transport/stream.ts";
-import type { Discussion, Me } from "./wire.ts";
+import type { Discussion, Me, Message } from "./wire.ts";
 
 const SETTLE = 250; // milliseconds after something ended, before what was stored is read
 
@@ -90,6 +99,11 @@ class Live {
   /** Read the newest page again, because something was changed that no event tells of. */
   async refresh(): Promise<void> {
     if (this.open) await this.#readOpen(this.open.id);
+  }
+
+  /** Show one message as it is now, wherever it stands. */
+  changed(message: Message): void {
+    if (this.open?.id === message.discussion) this.open = withMessage(this.open, message);
   }
 
   async #readOpen(id: string): Promise<void> {

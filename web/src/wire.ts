@@ -920,6 +920,7 @@ export interface ProviderModels {
   ready: boolean;
   note: string | null;
   models: readonly string[];
+  usual: string | null;
   token_rates: Readonly<Record<string, TokenRate>>;
   error: string | null;
 }
@@ -987,6 +988,7 @@ export interface Report {
   flips: readonly Flip[];
   agreed: Agreed | null;
   decisions: readonly Decided[];
+  notices: readonly Notice[];
   usage: Usage;
   cost: number;
   unpriced: number;

@@ -84,9 +84,10 @@ export function message(id: string, run: string, who: string | null, content: st
     model: who ? `scripted/${who[0]}` : null,
     first_token: 0.1,
     latency: 0.2,
-    created_at: number,
     version: 1,
     versions: 1,
+    edited: false,
+    created_at: number,
   } as unknown as Message;
 }
 
@@ -94,5 +95,13 @@ export function page(messages: readonly Message[], runs: readonly Run[] = [], be
   return { discussion: DISCUSSION, messages, before, runs } as DiscussionRead;
 }
 
-export const live = (id: string) =>
-  ({ id, discussion: "dis_1", message: null, mode: "parallel", status: "running", revision: 0 }) as Run;
+export const live = (id: string, again: string | null = null) =>
+  ({
+    id,
+    discussion: "dis_1",
+    message: null,
+    mode: "parallel",
+    status: "running",
+    revision: 0,
+    again,
+  }) as Run;

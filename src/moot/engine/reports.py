@@ -10,11 +10,11 @@ from moot.model.chunks import Usage
 from moot.model.debates import Claim, Flip, Lane, Ranking, Summary
 from moot.model.discussions import Message, Run
 from moot.model.errors import NotFound
-from moot.model.events import Agreed, Decided, Finding, LedgerMade, RankingMade, SummaryMade
+from moot.model.events import Agreed, Decided, Finding, LedgerMade, Notice, RankingMade, SummaryMade
 from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.findings import findings_of
+from moot.store.findings import findings_of, notices_of
 from moot.store.lanes import Lanes
 from moot.store.runs import Runs
 
@@ -32,7 +32,7 @@ class LaneReport(Lane, frozen=True, kw_only=True):
 class Report(Run, frozen=True, kw_only=True):
     """A run with all that is known of it. Only a debate has lanes, and what is found in them; `decisions` are a director's.
 
-    `cost` is in US dollars as far as prices are known; `unpriced` counts the calls whose price nobody knows.
+    `notices` are what was told of it as a whole. `cost` is in US dollars as far as prices are known; `unpriced` counts the calls whose price nobody knows.
     """
 
     lanes: tuple[LaneReport, ...]
@@ -42,6 +42,7 @@ class Report(Run, frozen=True, kw_only=True):
     flips: tuple[Flip, ...]
     agreed: Agreed | None
     decisions: tuple[Decided, ...]
+    notices: tuple[Notice, ...]
     usage: Usage
     cost: float
     unpriced: int
@@ -77,6 +78,7 @@ class Reports:
             flips=ledger.ledger.flips if ledger else (),
             agreed=_newest(Agreed, found),
             decisions=tuple(sorted((one for one in found if isinstance(one, Decided)), key=_turn)),
+            notices=tuple(await notices_of(self._database, id)),
             usage=spent.usage,
             cost=spent.cost,
             unpriced=spent.unpriced,

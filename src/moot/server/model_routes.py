@@ -27,7 +27,7 @@ class ProviderModels(Struct, frozen=True, kw_only=True):
     """`models` are written as they are asked for; `key` says whose was used, `error` why there are none.
 
     `ready` tells that they can be asked now: without a key where `key` is "not needed". `note` is what is to be said of
-    models that are only there to show how Moot works. `token_rates` are those of the models of which some tokens were counted here; all others are taken to have four
+    models that are only there to show how Moot works. `usual` is the one to begin with, where one is known. `token_rates` are those of the models of which some tokens were counted here; all others are taken to have four
     characters a token.
     """
 
@@ -36,6 +36,7 @@ class ProviderModels(Struct, frozen=True, kw_only=True):
     ready: bool = False
     note: str | None = None
     models: tuple[str, ...] = ()
+    usual: str | None = None
     token_rates: dict[str, TokenRate] = {}
     error: str | None = None
 
@@ -77,7 +78,15 @@ async def _asked(registry: Registry, name: str, key: KeyStatus, secret: str | No
         found = await registry.models(name, SECONDS, own)
     except (UsageError, ProviderError) as error:
         return replace(known, error=str(error))
-    return replace(known, ready=bool(found), models=tuple(f"{name}/{model}" for model in sorted(found)))
+    models = tuple(f"{name}/{model}" for model in sorted(found))
+    return replace(
+        known, ready=bool(found), models=models, usual=usual_model(name, models, registry.cheap_model(name))
+    )
+
+
+def usual_model(name: str, models: Sequence[str], cheap: str | None) -> str | None:
+    """Find the cheap one among those that are there; lists may name it with a date behind."""
+    return next((model for model in models if cheap and model.startswith(f"{name}/{cheap}")), None)
 
 
 def _note(registry: Registry, name: str) -> str | None:

@@ -1,15 +1,17 @@
-"""What was found out in runs: the events that told of it."""
+"""What was found out in runs, and what a table was told of itself: the events that told of it."""
 
 from collections.abc import Collection
 
 import msgspec
 from sqlalchemy import select
 
-from moot.model.events import Finding
+from moot.model.events import Finding, Notice
 from moot.store.database import Database
-from moot.store.schema import finding
+from moot.store.schema import finding, run_event
 
 _decode = msgspec.json.Decoder(Finding).decode
+_decode_notice = msgspec.json.Decoder(Notice).decode
+_A_NOTICE = '{"type":"notice",'  # how its row in the log begins
 
 
 async def findings_of(database: Database, run: str) -> list[Finding]:
@@ -20,3 +22,12 @@ async def findings_in(database: Database, runs: Collection[str]) -> list[Finding
     async with database.read() as connection:
         bodies = await connection.execute(select(finding.c.body).where(finding.c.run.in_(runs)))
         return [_decode(body) for body in bodies.scalars()]
+
+
+async def notices_of(database: Database, run: str) -> list[Notice]:
+    """Return what was told of a run as a whole, in the order in which it was told."""
+    is_one = run_event.c.body.startswith(_A_NOTICE, autoescape=True)
+    query = select(run_event.c.body).where(run_event.c.run == run, is_one).order_by(run_event.c.seq)
+    async with database.read() as connection:
+        told = [_decode_notice(body) for body in (await connection.execute(query)).scalars()]
+    return [one for one in told if one.participant is None]

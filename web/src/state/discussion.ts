@@ -1,6 +1,7 @@
 /** The state of an open discussion: a pure function of what was read of it and what was heard since. */
 
 import type { Change, Discussion, DiscussionRead, Event, Message, Resync, Run as Stored } from "../wire.ts";
+import { renewing } from "./renewal.ts";
 import { emptyRun, goesOn, read, standing, told, type Run } from "./run.ts";
 
 export interface Open {
@@ -43,6 +44,11 @@ export function withOlder(open: Open, page: DiscussionRead): Open {
   return { ...open, runs: [...older, ...open.runs.filter((run) => known.has(run.id))], before: page.before };
 }
 
+/** Take in one message that was changed. */
+export function withMessage(open: Open, message: Message): Open {
+  return { ...open, runs: grouped(open.runs, [message]) };
+}
+
 /** Hear one thing after the other. */
 export function hear(open: Open, events: readonly Heard[]): Open {
   return events.reduce(hearOne, open);
@@ -63,7 +69,10 @@ function hearOne(open: Open, event: Heard): Open {
     case "resync":
       return open;
     default:
-      return withRun(open, event.run, (run) => told(run, event));
+      return renewing(
+        withRun(open, event.run, (run) => told(run, event)),
+        event.run,
+      );
   }
 }
 
@@ -80,7 +89,14 @@ function grouped(runs: readonly Run[], messages: readonly Message[]): readonly R
 }
 
 function withRuns(open: Open, live: readonly Stored[]): Open {
-  return live.reduce((found, stored) => withRun(found, stored.id, (run) => standing(run, stored)), open);
+  return live.reduce(
+    (found, stored) =>
+      renewing(
+        withRun(found, stored.id, (run) => standing(run, stored)),
+        stored.id,
+      ),
+    open,
+  );
 }
 
 function withRun(open: Open, id: string, change: (run: Run) => Run): Open {

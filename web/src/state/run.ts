@@ -17,6 +17,11 @@ import type {
 } from "../wire.ts";
 import { fresh, heard, isLive, keyOf, turnOf, type Seat, type Turn } from "./turn.ts";
 
+/** Something that was done, and how many characters its turn had said by then. */
+export interface Done extends ActionTaken {
+  readonly said: number;
+}
+
 export interface Run {
   readonly id: string;
   readonly mode: string | null;
@@ -36,7 +41,7 @@ export interface Run {
   readonly ballots: readonly BallotCast[];
   readonly decisions: readonly Decided[];
   readonly recaps: readonly Recapped[];
-  readonly actions: readonly ActionTaken[];
+  readonly actions: readonly Done[];
   /** The number of the newest event that was heard; 0 before any. */
   readonly heard: number;
 }
@@ -94,7 +99,7 @@ function applied(run: Run, event: Event): Run {
     case "action":
       return {
         ...withTurn(run, event, event.at, (turn) => heard(turn, event)),
-        actions: [...run.actions, event],
+        actions: [...run.actions, { ...event, said: said(run, event) }],
       };
     case "turn_ended":
       return {
@@ -142,8 +147,12 @@ function withTurn(run: Run, seat: Seat, at: number, change: (turn: Turn) => Turn
   return { ...run, turns: run.turns.with(place, change(before)) };
 }
 
+function said(run: Run, seat: Seat): number {
+  return run.turns.find((turn) => turn.key === keyOf(seat))?.text.length ?? 0;
+}
+
 /** The actions of a turn that begins anew, or fails, are void. */
-function withoutTurn(run: Run, seat: Seat): readonly ActionTaken[] {
+function withoutTurn(run: Run, seat: Seat): readonly Done[] {
   const key = keyOf(seat);
   return run.actions.some((one) => keyOf(one) === key)
     ? run.actions.filter((one) => keyOf(one) !== key)
@@ -160,7 +169,10 @@ export function read(run: Run, messages: readonly Message[]): Run {
     const place = turns.findIndex((one) => one.key === turn.key);
     const known = turns[place];
     if (!known) turns.push(turn);
-    else if (!isLive(known)) turns[place] = { ...turn, finish: known.finish, dropped: known.dropped };
+    else if (!isLive(known)) {
+      const { finish, dropped, renewal } = known;
+      turns[place] = { ...turn, finish, dropped, renewal };
+    }
   }
   return { ...run, asked, turns };
 }

@@ -31,6 +31,10 @@ export interface Turn {
   /** Which of its versions is shown, and how many there are. */
   readonly version: number;
   readonly versions: number;
+  /** Whether a person wrote the version that is shown. */
+  readonly edited: boolean;
+  /** Another version of it that is being given, or that failed to be. */
+  readonly renewal: Turn | null;
   readonly at: number;
 }
 
@@ -71,6 +75,8 @@ export function fresh(run: string, seat: Seat, at: number): Turn {
     dropped: [],
     version: 1,
     versions: 1,
+    edited: false,
+    renewal: null,
     at,
   };
 }
@@ -98,7 +104,17 @@ export function turnOf(message: Message): Turn | null {
     audience: message.audience,
     version: message.version,
     versions: message.versions,
+    edited: message.edited,
   };
+}
+
+/** Put a version that was just given in the place of the one before. */
+export function renewed(turn: Turn, version: Turn): Turn {
+  const { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped, actions } =
+    version;
+  const words = { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped, actions };
+  const versions = turn.versions + 1;
+  return { ...turn, ...words, fault: null, version: versions, versions, edited: false, renewal: null };
 }
 
 type TurnEvent = Extract<Event, Seat>;
@@ -112,6 +128,7 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
         message: turn.message,
         versions: turn.versions,
         version: turn.version,
+        edited: turn.edited,
         state: "speaking",
         attempt: event.attempt,
         model: event.model,

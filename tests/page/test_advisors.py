@@ -1,0 +1,51 @@
+"""Advisors: the phase of each, one that rests and is woken, words to each other, and what it comes to."""
+
+from playwright.async_api import Page, expect
+
+from tests.page.axe import axe
+from tests.serving import MootServer
+
+TABLE = {
+    "message": "My partner wants to sell the workshop.",
+    "title": "The workshop",
+    "mode": "advisors",
+    "advisors": {"early": 1, "cross_talk": True, "synthesis": True},
+    "participants": [
+        {"model": "scripted/scholar", "name": "Ida"},
+        {"model": "scripted/thinker", "name": "Ben"},
+        {"model": "scripted/unauthorized", "name": "Cy"},
+        {"model": "scripted/scholar", "name": "Dora", "active": False},
+    ],
+}
+
+
+async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootServer, page: Page) -> None:
+    reply = await server.post("/api/discussions", TABLE)
+    assert reply.status == 201, reply
+    await server.heard(reply.body["run"]["id"])
+    await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
+    first = page.get_by_role("region", name="Answers to: My partner wants")
+    await expect(first.get_by_text("Asks, 1 of 1", exact=True)).to_have_count(3)
+    await expect(first.get_by_role("region", name="To each other").get_by_role("article")).to_have_count(2)
+    await expect(first.get_by_role("region", name="What it comes to").get_by_role("article")).to_be_visible()
+
+    roster = page.get_by_role("region", name="Who answers next")
+    dora = roster.get_by_role("switch", name="Dora")
+    await expect(dora).to_have_attribute("aria-checked", "false")
+    await expect(dora).to_contain_text("rests")
+    await expect(roster.get_by_role("switch", name="Ida")).to_contain_text("speaks freely")
+    await axe(page)
+    await dora.press("Space")
+    await expect(dora).to_have_attribute("aria-checked", "true")
+    await roster.get_by_role("switch", name="Ben").click()
+    await expect(roster.get_by_role("switch", name="Ben")).to_contain_text("rests")
+
+    await page.get_by_label("Your message").fill("We have had it for nine years.")
+    await page.keyboard.press("Enter")
+    second = page.get_by_role("region", name="Answers to: We have had it")
+    await expect(second.get_by_text("Speaks freely", exact=True)).to_have_count(1)
+    await expect(second.get_by_text("Asks, 1 of 1", exact=True)).to_have_count(2)
+    await expect(second.get_by_role("region", name="What it comes to")).to_be_visible()
+    await expect(page.get_by_role("region", name="Who answers next")).to_have_count(1)
+    await page.emulate_media(color_scheme="dark")
+    await axe(page)

@@ -1,0 +1,64 @@
+"""Assertions about an answer: judged, improved, accepted and undone; and words where something is refused."""
+
+from playwright.async_api import Locator, Page, expect
+
+from tests.page.axe import axe
+from tests.serving import MootServer
+
+
+async def answered(server: MootServer) -> str:
+    body = {
+        "message": "Why is a table round?",
+        "participants": ["scripted/scholar"],
+        "clerk": "scripted/clerk",
+    }
+    reply = await server.post("/api/discussions", body)
+    assert reply.status == 201, reply
+    await server.heard(reply.body["run"]["id"])
+    return str(reply.body["discussion"]["id"])
+
+
+async def on_trial(page: Page) -> Locator:
+    await page.get_by_role("article").hover()
+    await page.get_by_role("button", name="More about this answer").click()
+    await page.get_by_role("menuitem", name="Assertions").click()
+    return page.get_by_role("dialog", name="Assertions about")
+
+
+async def test_an_answer_is_judged_improved_accepted_and_undone(server: MootServer, page: Page) -> None:
+    id = await answered(server)
+    await page.goto(f"{server.url}/d/{id}")
+    trial = await on_trial(page)
+    await expect(trial.get_by_role("button", name="Judge")).to_be_disabled()
+    await trial.get_by_label("Assertions, one a line").fill("\n".join(f"It is {n}." for n in range(21)))
+    await expect(trial.get_by_role("alert")).to_have_text("There are 21 of them; 20 are the most.")
+    await expect(trial.get_by_role("button", name="Judge")).to_be_disabled()
+    await trial.get_by_label("Assertions, one a line").fill("It gives a reason.\n\nIt names a source.")
+    await trial.get_by_role("button", name="Judge").click()
+    verdicts = trial.get_by_role("region", name="What the judge says")
+    await expect(verdicts.get_by_role("heading")).to_have_text("1 of 2 pass")
+    await expect(verdicts).to_contain_text("It names nobody who says so.")
+    await axe(page)
+
+    await trial.get_by_role("button", name="Improve Alpha").click()
+    improvement = trial.get_by_role("region", name="Improvement")
+    await expect(improvement.get_by_role("list", name="Rounds")).to_contain_text("2 of 2")
+    await expect(improvement.get_by_role("list", name="Rounds")).to_contain_text("best")
+    await expect(improvement.get_by_role("insertion")).to_have_text("You name your source.")
+    await expect(improvement).to_contain_text("Because nobody sits at its head, says Vitruvius.")
+    await improvement.get_by_role("button", name="Accept").click()
+    await expect(improvement).to_contain_text("Alpha plays a new persona of yours from now on.")
+    await axe(page)
+    await page.keyboard.press("Escape")
+    await expect(trial).to_have_count(0)
+    assert (await server.get(f"/api/discussions/{id}")).body["discussion"]["participants"][0]["persona"]
+
+    trial = await on_trial(page)
+    await expect(trial.get_by_label("Assertions, one a line")).to_have_value(
+        "It gives a reason.\nIt names a source."
+    )
+    await trial.get_by_role("button", name="Undo").click()
+    await expect(trial.get_by_role("button", name="Accept")).to_be_visible()
+    assert (
+        not (await server.get(f"/api/discussions/{id}")).body["discussion"]["participants"][0].get("persona")
+    )

@@ -1,0 +1,174 @@
+"""Cards: what was said, by whom and at what price, and all that can be done with it."""
+
+from typing import Any
+
+from playwright.async_api import Locator, Page, expect
+
+from tests.page.axe import axe
+from tests.serving import MootServer
+
+
+async def opened(server: MootServer, *models: str, wait: bool = True) -> str:
+    participants = [{"model": f"scripted/{model}", "name": model.capitalize()} for model in models]
+    body = {"message": "Why a round table?", "title": "Tables", "participants": participants}
+    reply = await server.post("/api/discussions", body)
+    assert reply.status == 201, reply
+    if wait:
+        await server.heard(reply.body["run"]["id"])
+    return str(reply.body["discussion"]["id"])
+
+
+def card(page: Page, name: str) -> Locator:
+    return page.get_by_role("article", name=name)
+
+
+async def more(page: Page, name: str, item: str) -> None:
+    await card(page, name).get_by_role("button", name="More about this answer").click()
+    await page.get_by_role("menuitem", name=item).click()
+
+
+async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_mends_it(
+    server: MootServer, page: Page
+) -> None:
+    id = await opened(server, "echo", "thinker", "unauthorized")
+    await page.goto(f"{server.url}/d/{id}")
+    await expect(card(page, "Echo")).to_contain_text("Why a round table?")
+    await expect(card(page, "Echo")).to_contain_text("free")
+    thoughts = card(page, "Thinker").get_by_role("group", name="Thoughts")
+    await expect(thoughts).to_be_hidden()
+    await card(page, "Thinker").get_by_text("Thoughts").click()
+    await expect(thoughts).to_contain_text("Who sits where?")
+
+    failed = card(page, "Unauthorized")
+    await expect(failed).to_contain_text("The key is missing or was refused")
+    await expect(failed.get_by_role("link", name="Keys")).to_have_attribute("href", "/models")
+    await axe(page)
+
+    await failed.get_by_role("button", name="Another model").click()
+    picker = page.get_by_role("dialog", name="Which model answers for Unauthorized?")
+    await picker.get_by_label("Search models").fill("scripted ech")
+    await expect(picker.get_by_role("button", name="scripted/echo")).to_be_visible()
+    await axe(page)
+    await page.keyboard.press("Enter")
+    await expect(failed).to_contain_text("Why a round table?")
+    await expect(failed).to_contain_text("scripted/echo")
+    await expect(failed.get_by_text("The key is missing")).to_have_count(0)
+
+
+async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
+    server: MootServer, page: Page
+) -> None:
+    id = await opened(server, "echo", "steady")
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.goto(f"{server.url}/d/{id}")
+    echo = card(page, "Echo")
+    await echo.get_by_role("button", name="Answer again").click()
+    await expect(echo.get_by_text("2/2")).to_be_visible()
+    await echo.get_by_role("button", name="Earlier version").click()
+    await echo.get_by_role("button", name="Use this one").click()
+    await expect(echo.get_by_role("button", name="Use this one")).to_have_count(0)
+    await expect(echo.get_by_text("1/2")).to_be_visible()
+
+    await more(page, "Echo", "Edit")
+    await echo.get_by_label("Words").fill("Because it has no head.")
+    await page.keyboard.press("Control+Enter")
+    await expect(echo.get_by_text("3/3")).to_be_visible()
+    await expect(echo).to_contain_text("Because it has no head.")
+    await expect(echo).to_contain_text("Edited")
+    await echo.get_by_role("button", name="Copy this answer").click()
+    await expect(page.get_by_text("Copied.")).to_be_visible()
+    assert await page.evaluate("navigator.clipboard.readText()") == "Because it has no head."
+
+    await more(page, "Echo", "Answer again with another model")
+    await page.get_by_label("Search models").fill("scripted/scholar")
+    await page.keyboard.press("Enter")
+    await expect(echo.get_by_text("4/4")).to_be_visible()
+    await expect(echo).to_contain_text("scripted/scholar")
+
+    await more(page, "Steady", "What did it see?")
+    sheet = page.get_by_role("dialog", name="What did Steady see?")
+    await expect(sheet).to_contain_text("Exactly this was sent to scripted/steady")
+    await expect(sheet).to_contain_text("Write in English")
+    await axe(page)
+    await sheet.get_by_role("button", name="What was said").click()
+    await expect(sheet.get_by_role("listitem").filter(has_text="Write in English")).to_have_count(0)
+    await expect(sheet).to_contain_text("Why a round table?")
+    await page.keyboard.press("Escape")
+    await expect(sheet).to_have_count(0)
+
+
+async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_live_in_its_card(
+    server: MootServer, page: Page
+) -> None:
+    id = await opened(server, "long", "slow", wait=False)
+    await page.goto(f"{server.url}/d/{id}")
+    long, slow = card(page, "Long"), card(page, "Slow")
+    await expect(page.get_by_role("article")).to_have_count(2)
+    await expect(long).to_contain_text("table")
+    await long.get_by_role("button", name="Stop Long").click()
+    await expect(long).to_contain_text("Stopped")
+    await expect(slow.get_by_role("button", name="Copy this answer")).to_be_visible()
+    await expect(slow.get_by_text("Stopped")).to_have_count(0)
+    said = await slow.locator(".markdown").inner_text()
+
+    await slow.get_by_role("button", name="Answer again").click()
+    await expect(slow.get_by_text("New version")).to_be_visible()
+    await expect(page.get_by_role("article")).to_have_count(2)
+    await slow.get_by_role("button", name="Stop Slow").click()
+    await expect(slow.get_by_text("New version")).to_have_count(0)
+    await expect(slow.locator(".markdown")).to_have_text(said)
+
+    await long.get_by_role("button", name="Try again").click()
+    await expect(long).to_have_attribute("aria-busy", "true")
+
+
+async def test_a_link_leads_to_an_answer_and_a_reply_to_one_is_heard_by_no_other(
+    server: MootServer, page: Page
+) -> None:
+    id = await opened(server, "echo", "steady")
+    read = await server.get(f"/api/discussions/{id}")
+    answers: list[Any] = [one for one in read.body["messages"] if one["participant"] == "steady"]
+    await page.goto(f"{server.url}/d/{id}#{answers[0]['id']}")
+    await expect(card(page, "Steady")).to_contain_class("pointed")
+    await expect(card(page, "Steady")).to_be_in_viewport()
+
+    await more(page, "Echo", "Reply to this one only")
+    composer = page.get_by_role("form", name="Your message")
+    await expect(composer).to_contain_text("nobody else sees it or answers")
+    await expect(composer.get_by_role("textbox")).to_be_focused()
+    await page.keyboard.type("Only you?")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("To Echo alone")).to_be_visible()
+    await expect(card(page, "Echo")).to_have_count(2)
+    await expect(card(page, "Echo").nth(1)).to_contain_text("Only you?")
+    await expect(card(page, "Steady")).to_have_count(1)
+
+
+async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_which(
+    server: MootServer, page: Page
+) -> None:
+    id = await opened(server, "echo", "steady", "thinker")
+    await page.goto(f"{server.url}/d/{id}")
+    cards = page.get_by_role("article")
+    await expect(cards).to_have_count(3)
+    tops = {(await cards.nth(place).bounding_box() or {})["y"] for place in range(3)}
+    assert len(tops) == 1
+    await page.get_by_role("button", name="One column").click()
+    tops = {(await cards.nth(place).bounding_box() or {})["y"] for place in range(3)}
+    assert len(tops) == 3
+
+    await page.get_by_role("button", name="Tabs").click()
+    await expect(cards).to_have_count(1)
+    await page.get_by_role("tab", name="Echo").focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(card(page, "Steady")).to_be_visible()
+    await axe(page)
+    await page.get_by_role("button", name="Tabs").click()
+
+    await page.set_viewport_size({"width": 390, "height": 844})
+    dots = page.get_by_role("group", name="Answers")
+    await expect(dots.get_by_role("button", name="Echo")).to_have_attribute("aria-current", "true")
+    await dots.get_by_role("button", name="Thinker").click()
+    await expect(dots.get_by_role("button", name="Thinker")).to_have_attribute("aria-current", "true")
+    await expect(card(page, "Thinker")).to_be_in_viewport()
+    await axe(page)

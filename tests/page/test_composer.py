@@ -1,0 +1,190 @@
+"""The composer: how a message is written, what goes with it, and what happens when it is not taken."""
+
+import base64
+from pathlib import Path
+
+from playwright.async_api import FilePayload, Locator, Page, expect
+
+from tests.page.axe import axe
+from tests.page.watching import Watch
+from tests.serving import MootServer, serving
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR4nGNgYPhPIhrVMKphyGoAAJjl/wGsoxM3AAAAAElFTkSuQmCC"
+)
+DROP = """(form) => {
+    const data = new DataTransfer();
+    data.items.add(new File(['# Dropped'], 'dropped.md', { type: 'text/markdown' }));
+    form.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+}"""
+PASTE = """(box) => {
+    const data = new DataTransfer();
+    data.items.add(new File(['Pasted'], 'pasted.txt', { type: 'text/plain' }));
+    box.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+
+
+async def opened(server: MootServer, title: str, *models: str, wait: bool = True) -> str:
+    participants = [{"model": f"scripted/{model}", "name": model.capitalize()} for model in models]
+    body = {"message": f"About {title}?", "title": title, "participants": participants}
+    reply = await server.post("/api/discussions", body)
+    assert reply.status == 201, reply
+    if wait:
+        await server.heard(reply.body["run"]["id"])
+    return str(reply.body["discussion"]["id"])
+
+
+def box(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Your message")
+
+
+def file(name: str, type: str, content: bytes) -> FilePayload:
+    return {"name": name, "mimeType": type, "buffer": content}
+
+
+async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer, page: Page) -> None:
+    id = await opened(server, "Tables", "echo")
+    await page.goto(f"{server.url}/d/{id}")
+    await box(page).press_sequentially("One")
+    await page.keyboard.press("Shift+Enter")
+    await page.keyboard.type("two")
+    await expect(box(page)).to_have_value("One\ntwo")
+    await expect(page.get_by_role("button", name="about free")).to_be_visible()
+    await page.reload()
+    await expect(box(page)).to_have_value("One\ntwo")
+    await axe(page)
+
+    await box(page).press("Enter")
+    await expect(box(page)).to_have_value("")
+    await expect(page.get_by_role("article").nth(1)).to_contain_text("two")
+    await box(page).fill("Begun")
+    await box(page).press("Control+ArrowUp")
+    await expect(box(page)).to_have_value("One\ntwo")
+    await box(page).press("Control+ArrowUp")
+    await expect(box(page)).to_have_value("About Tables?")
+    await box(page).press("Control+ArrowDown")
+    await box(page).press("Control+ArrowDown")
+    await expect(box(page)).to_have_value("Begun")
+    await box(page).press("Control+Enter")
+    await expect(page.get_by_role("article").nth(2)).to_contain_text("Begun")
+
+    await page.get_by_text("Begun").first.hover()
+    await page.get_by_role("button", name="More about this message").last.click()
+    await page.get_by_role("menuitem", name="Edit and ask again").click()
+    await expect(box(page)).to_have_value("Begun")
+    await box(page).fill("Begun anew")
+    await box(page).press("Enter")
+    await expect(page.get_by_role("article").nth(3)).to_contain_text("Begun anew")
+
+    await page.get_by_role("button", name="More about this message").last.click()
+    await page.get_by_role("menuitem", name="Correct the words").click()
+    await page.get_by_label("Words").fill("Begun at last")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("You · edited")).to_be_visible()
+    await expect(page.get_by_text("Begun at last")).to_be_visible()
+
+
+async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_mouse(
+    server: MootServer, page: Page
+) -> None:
+    await opened(server, "Chairs and stools", "echo")
+    id = await opened(server, "Tables", "echo", "steady")
+    await page.goto(f"{server.url}/d/{id}")
+    await box(page).press_sequentially("Ask @st")
+    choices = page.get_by_role("listbox", name="Mention").get_by_role("option")
+    await expect(choices.first).to_contain_text("Steady")
+    await expect(choices.nth(1)).to_contain_text("Chairs and stools")
+    await axe(page)
+    await page.keyboard.press("Enter")
+    await expect(box(page)).to_have_value("Ask @Steady ")
+    await page.keyboard.type("about @cha")
+    await page.get_by_role("option", name="Chairs and stools").click()
+    await expect(box(page)).to_have_value('Ask @Steady about @"Chairs and stools" ')
+    await page.keyboard.type("@ec")
+    await expect(choices).to_have_count(1)
+    await page.keyboard.press("Escape")
+    await expect(choices).to_have_count(0)
+
+    await page.get_by_role("button", name="Ask only Steady").click()
+    await box(page).press("Enter")
+    await expect(page.get_by_text("To Steady alone")).to_be_visible()
+    await expect(page.get_by_role("article", name="Echo")).to_have_count(1)
+
+
+async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("400")  # the server refuses the file that is no text
+    id = await opened(server, "Tables", "echo")
+    await page.goto(f"{server.url}/d/{id}")
+    composer = page.get_by_role("form", name="Your message")
+    files = composer.get_by_role("list", name="Files of this message")
+    await composer.locator("input[type=file]").set_input_files(
+        [
+            file("square.png", "image/png", PNG),
+            file("film.mp4", "video/mp4", b"film"),
+            file("odd.txt", "text/plain", b"\xff\0"),
+        ]
+    )
+    await expect(composer.get_by_role("alert").filter(has_text="film.mp4 is of a kind")).to_be_visible()
+    await expect(files.get_by_role("alert")).to_contain_text("no text in UTF-8")
+    await files.get_by_role("button", name="Remove odd.txt").click()
+    await composer.evaluate(DROP)
+    await box(page).evaluate(PASTE)
+    await expect(files.get_by_role("listitem")).to_have_count(3)
+    await expect(files.get_by_role("progressbar")).to_have_count(0)
+    await axe(page)
+    await files.get_by_role("button", name="Remove pasted.txt").click()
+    await page.reload()
+    await expect(files).to_contain_text("dropped.md")
+
+    await box(page).fill("Look at these")
+    await box(page).press("Enter")
+    sent = page.get_by_role("list", name="Files", exact=True)
+    await expect(sent.get_by_role("link", name="dropped.md")).to_be_visible()
+    picture = sent.get_by_role("link", name="square.png").locator("img")
+    assert await picture.evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 16
+    await expect(files).to_have_count(0)
+
+
+async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServer, page: Page) -> None:
+    id = await opened(server, "Tables", "long", "echo", wait=False)
+    await page.goto(f"{server.url}/d/{id}")
+    long = page.get_by_role("article", name="Long")
+    await expect(long).to_contain_text("table")
+    await box(page).fill("Wait")
+    await expect(page.get_by_text("what you send now interrupts it")).to_be_visible()
+    await box(page).press("Escape")
+    await expect(long).to_contain_text("Stopped")
+    await expect(page.get_by_text("what you send now interrupts it")).to_have_count(0)
+
+    await box(page).fill("")
+    go_on = page.get_by_role("group", name="Go on without you")
+    await go_on.get_by_label("For how many turns").select_option("2")
+    await go_on.get_by_role("button", name="Go on").click()
+    await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    await page.get_by_role("button", name="Stop", exact=True).click()
+    await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+
+
+async def test_what_is_not_taken_is_kept_and_said_beside_the_box(
+    tmp_path: Path, page: Page, watch: Watch
+) -> None:
+    watch.allow("402|429")
+    settings = 'budget = 0.0\n[rates]\nmessages_a_minute = 1\nmessages_burst = 2\n[providers.scripted]\nscript = "s.toml"\n'
+    (tmp_path / "s.toml").write_text('[dear]\nanswer = "Dear."\nprice = 1000.0\n', "utf-8")
+    async with serving(tmp_path, settings=settings) as server:
+        id = await opened(server, "Tables", "echo")
+        seats = [{"model": "scripted/dear", "name": "Dear"}]
+        changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
+        assert changed.status == 200, changed
+        await page.goto(f"{server.url}/d/{id}")
+        alert = page.get_by_role("form", name="Your message").get_by_role("alert")
+        await box(page).fill("What now?")
+        await box(page).press("Enter")
+        await expect(alert.get_by_role("link", name="See the budget")).to_be_visible()
+        await expect(box(page)).to_have_value("What now?")
+        await axe(page)
+        await box(page).press("Enter")
+        await expect(alert).to_contain_text("What you wrote is kept.")
+        await expect(box(page)).to_have_value("What now?")

@@ -1,0 +1,130 @@
+"""A debate on the page: phases and lanes while it goes on, what was found in it, and links into it."""
+
+from typing import Any
+
+from playwright.async_api import Locator, Page, expect
+
+from tests.page.axe import axe
+from tests.serving import MootServer
+
+PHONE_WIDTH, PHONE_HEIGHT = 390, 844
+
+
+async def debate(server: MootServer, *scripts: str, **rules: object) -> dict[str, Any]:
+    body = {
+        "message": "Shall we split the service in two?",
+        "mode": "debate",
+        "participants": [f"scripted/{name}" for name in scripts],
+        "debate": rules,
+    }
+    reply = await server.post("/api/discussions", body)
+    assert reply.status == 201, reply
+    return dict(reply.body)
+
+
+def lane(page: Page, words: str) -> Locator:
+    return page.get_by_role("list", name="Threads of the participants").get_by_role("button", name=words)
+
+
+async def test_one_of_three_fails_and_tries_again_with_another_model(server: MootServer, page: Page) -> None:
+    opened = await debate(server, "advocate", "sceptic", "unauthorized", lead="Alpha")
+    await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
+    phases = page.get_by_role("list", name="Phases of the debate")
+    await expect(phases).to_contain_text("1 failed")
+    await expect(phases).to_contain_text("Written")
+    await expect(page.get_by_role("list", name="Notes on this debate")).to_contain_text("There is no ledger")
+    await page.reload()
+    await expect(page.get_by_role("list", name="Notes on this debate")).to_contain_text("There is no ledger")
+
+    await lane(page, "Gamma failed").click()
+    thread = page.get_by_role("dialog", name="Gamma's thread")
+    await expect(thread).to_contain_text("Key rejected")
+    await axe(page)
+    await thread.get_by_label("Another model").fill("scripted/undecided")
+    await thread.get_by_role("button", name="Try again with it").click()
+    await expect(thread).to_contain_text("Wait a quarter")
+    await expect(thread).to_contain_text("Hidden prompt")
+    await expect(thread).to_contain_text("I change my position.")
+    await thread.get_by_role("button", name="Close").click()
+    await expect(lane(page, "Gamma answered")).to_be_focused()
+
+    await _findings_are_shown(page)
+    await page.reload()
+    await _findings_are_shown(page)
+    await axe(page)
+
+
+async def _findings_are_shown(page: Page) -> None:
+    summary = page.get_by_role("region", name="Summary")
+    await expect(summary.get_by_role("row", name="Gamma Changed")).to_contain_text("Split one part first.")
+    await expect(summary).to_contain_text("The cost of a split must be measured.")
+    flips = page.get_by_role("region", name="Who changed position")
+    await expect(flips).to_contain_text("after Alpha spoke")
+    ranking = page.get_by_role("region", name="Ranking")
+    await expect(ranking.get_by_role("listitem")).to_have_count(3)
+    await ranking.get_by_text("Who put whom where").click()
+    await expect(ranking.get_by_role("row").last).to_contain_text("Gamma")
+    claims = page.get_by_role("region", name="Claims").get_by_role("article")
+    await expect(claims.filter(has_text="Minority view")).to_contain_text("Without figures")
+    synthesis = page.get_by_role("region", name="Synthesis")
+    await expect(synthesis.get_by_role("article").first).to_contain_text("Split it, in two steps.")
+    await expect(synthesis.get_by_text("The synthesis before")).to_be_visible()
+
+
+async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, page: Page) -> None:
+    opened = await debate(server, "advocate", "sceptic", "undecided")
+    run, address = opened["run"]["id"], f"{server.url}/d/{opened['discussion']['id']}"
+    await server.heard(run)
+    report = (await server.get(f"/api/runs/{run}")).body
+    await page.goto(address)
+    flips = page.get_by_role("region", name="Who changed position")
+    await expect(page.get_by_role("article", name="Gamma,")).to_have_count(0)
+    await flips.get_by_role("link", name="I change my position").click()
+    answer = page.get_by_role("article", name="Gamma,")
+    await expect(answer).to_be_focused()
+    await expect(answer).to_be_in_viewport()
+    await expect(answer).to_contain_text("I change my position.")
+    await page.wait_for_function("() => CSS.highlights.has('moot-quote')")
+
+    said = await server.get(f"/api/discussions/{opened['discussion']['id']}")
+    first = next(one for one in said.body["messages"] if one["stage"] == "initial")
+    await page.goto(f"{address}#{first['id']}")
+    await expect(page.locator(f"#{first['id']}")).to_be_in_viewport()
+
+    told = next(one["anchors"]["debate"] for one in report["lanes"] if one["participant"] == "beta")
+    await page.set_viewport_size({"width": PHONE_WIDTH, "height": PHONE_HEIGHT})
+    await page.goto("about:blank")
+    await page.goto(f"{address}#{told}")
+    thread = page.get_by_role("dialog", name="Beta's thread")
+    await expect(thread.locator(f"#{told}")).to_be_in_viewport()
+    await expect(thread.locator(f"#{told}")).to_contain_text("the first answers of the others")
+    await page.keyboard.press("Escape")
+    await expect(thread).to_have_count(0)
+    await page.emulate_media(color_scheme="dark")
+    await axe(page)
+
+
+async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
+    server: MootServer, page: Page
+) -> None:
+    opened = await debate(server, "advocate", "long")
+    await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
+    phases = page.get_by_role("list", name="Phases of the debate")
+    await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_contain_text(
+        "1 of 2 finished"
+    )
+    await lane(page, "Beta speaking").click()
+    thread = page.get_by_role("dialog", name="Beta's thread")
+    await expect(thread).to_contain_text("A table has no head")
+    await thread.get_by_role("button", name="Stop Beta").click()
+    await expect(thread.get_by_role("button", name="Try again")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(phases).to_contain_text("1 stopped")
+    await expect(phases.get_by_role("listitem").filter(has_text="Debate")).to_contain_text("Skipped")
+    await server.heard(opened["run"]["id"])
+
+    await page.get_by_role("button", name="Try Beta again").click()
+    await expect(lane(page, "Beta speaking")).to_be_visible()
+    await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_have_attribute(
+        "aria-current", "step"
+    )

@@ -1,0 +1,125 @@
+"""A lesson beside its whiteboard: live, after a reload, moment by moment, and on a phone."""
+
+import re
+from typing import Any
+
+from playwright.async_api import Page, Request, expect
+
+from tests.page.axe import axe
+from tests.serving import MootServer
+
+LESSON = {
+    "message": "Why do the odd numbers add up to squares?",
+    "title": "Odd numbers",
+    "mode": "directed",
+    "participants": [
+        {"model": "scripted/teacher", "role": "teacher"},
+        {"model": "scripted/assistant", "role": "assistant"},
+        {"model": "scripted/student", "role": "student"},
+        {"model": "scripted/classmate", "role": "student"},
+    ],
+    "directed": {"turns": 10, "trigger": "Alpha", "topic": "Sums of odd numbers"},
+}
+WHOLE = re.compile(
+    "shows text “Odd numbers and squares”; the formula .*; python code.*; a column chart of .*; an arrow"
+)
+
+
+class Fetched:
+    """Which boards were asked for, and how many of them at the same time at most."""
+
+    def __init__(self, page: Page) -> None:
+        self.boards: list[str] = []
+        self.most = self._now = 0
+        page.on("request", self._asked)
+        page.on("requestfinished", self._had)
+
+    def _asked(self, request: Request) -> None:
+        if "board.svg" in request.url:
+            self.boards.append(request.url)
+            self._now += 1
+            self.most = max(self.most, self._now)
+
+    def _had(self, request: Request) -> None:
+        self._now -= "board.svg" in request.url
+
+
+async def opened(server: MootServer, **change: Any) -> tuple[str, str]:
+    reply = await server.post("/api/discussions", {**LESSON, **change})
+    assert reply.status == 201, reply
+    return str(reply.body["discussion"]["id"]), str(reply.body["run"]["id"])
+
+
+async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page: Page) -> None:
+    id, _ = await opened(server)
+    fetched = Fetched(page)
+    await page.goto(f"{server.url}/d/{id}")
+    board = page.get_by_role("complementary", name="Whiteboard")
+    said = page.get_by_role("region", name="What was said")
+
+    await expect(said.get_by_text("The word is yours.")).to_be_visible(timeout=30_000)
+    await expect(said).to_contain_text("Is the next edge clear to you, too?")
+    await expect(said.get_by_role("listitem").nth(1)).to_contain_text(
+        "A listener should say what is not clear."
+    )
+    await expect(said.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
+    await expect(said.get_by_role("button", name="writes a formula")).to_be_visible()
+    await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
+    await expect(board.get_by_role("button", name="Live")).to_have_attribute("aria-pressed", "true")
+    await axe(page)
+
+    await page.reload()
+    moment = board.get_by_role("slider", name="Moment")
+    await expect(said.get_by_role("button", name="changes the code")).to_be_visible()
+    await expect(said.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
+    await expect(said.get_by_text("The word is yours.")).to_be_visible()
+    await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
+
+    await moment.press("Home")
+    await expect(moment).to_have_attribute("aria-valuetext", re.compile("1 of 17. Alpha opens the board"))
+    await expect(board).to_contain_text("Nothing is drawn yet.")
+    for _ in range(3):
+        await moment.press("ArrowRight")
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("n\\^2.$"))
+    await expect(board.get_by_role("img")).to_have_attribute("src", re.compile("seq=11$"))
+    await expect(said.locator("[aria-current=step]")).to_have_text("writes a formula")
+    await axe(page)
+
+    await page.locator("#main").focus()
+    await page.keyboard.press("]")
+    await expect(said.get_by_role("mark")).to_have_text("Could that be more than luck?")
+    await said.get_by_role("button", name="draws a rectangle").click()
+    await expect(moment).to_have_attribute("aria-valuetext", re.compile("Alpha draws a rectangle"))
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("a rectangle.$"))
+    async with page.expect_download() as saved:
+        await board.get_by_role("link", name="Download the board").click()
+    assert (await saved.value).suggested_filename == "Odd numbers.png"
+
+    await board.get_by_role("button", name="Play").click()
+    await expect(moment).to_have_attribute("aria-valuetext", re.compile("Alpha draws an arrow"))
+    await board.get_by_role("button", name="Pause").click()
+    await board.get_by_role("button", name="Live").click()
+    await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
+    assert fetched.most == 1, fetched.boards
+
+
+async def test_a_further_question_goes_on_at_the_same_board(server: MootServer, page: Page) -> None:
+    id, run = await opened(server, directed={"turns": 2, "trigger": "Alpha"})
+    await server.heard(run)
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.goto(f"{server.url}/d/{id}")
+    board = page.get_by_role("complementary", name="Whiteboard")
+    moment = board.get_by_role("slider", name="Moment")
+    await expect(moment).to_have_attribute("max", "5")
+    await expect(page.get_by_text("It is over. All 2 turns were taken.")).to_be_visible()
+    await page.get_by_label("Your message").fill("Beta, can it be tried out?")
+    await page.keyboard.press("Enter")
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers.*python code"))
+    await expect(page.get_by_text("It is over.")).to_have_count(2)
+    await expect(board.get_by_role("img")).to_be_in_viewport(ratio=1)
+    assert int(await moment.get_attribute("max") or 0) > 6
+    await moment.press("Home")
+    await expect(board).to_contain_text("Nothing is drawn yet.")
+    await expect(page.get_by_role("button", name="opens the board")).to_be_in_viewport()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+    await axe(page)

@@ -1,0 +1,85 @@
+"""Models and keys: what answers and what does not, keys that come and go unseen, and tokens that are shown once."""
+
+import re
+from pathlib import Path
+
+from playwright.async_api import Page, expect
+
+from moot.lab.server import Lab
+from moot.lab.server import serving as performing
+from moot.providers.scripts import BUILT_IN, Script, Scripts
+from tests.page.axe import axe
+from tests.page.watching import Watch
+from tests.serving import serving
+
+KEY = "sk-canary-0123456789abcdef"
+PASSWORD = "correct horse"
+
+
+async def test_a_key_is_added_replaced_and_removed_and_never_shown(
+    tmp_path: Path, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 400")  # what is no key is refused
+    async with performing(Lab(Scripts({**BUILT_IN, "small": Script()}))) as lab:
+        settings = f'[providers.club]\napi = "openai"\nbase_url = "{lab}/v1"\nkey_env = "CLUB_KEY"\n'
+        async with serving(tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1") as server:
+            await page.goto(f"{server.url}/models")
+            ready = page.get_by_role("region", name="Ready")
+            wanting = page.get_by_role("region", name="Needs a key")
+            await expect(ready.get_by_role("listitem").filter(has_text="Ollama").first).to_contain_text(
+                "Found at 127.0.0.1"
+            )
+            await expect(page.get_by_role("region", name="Not running")).to_contain_text("vllm serve")
+            await expect(wanting).to_contain_text("ANTHROPIC_API_KEY")
+            await axe(page)
+
+            await wanting.get_by_role("button", name="Add a key for club").click()
+            field = page.get_by_label("Key for club")
+            await field.fill("two words")
+            await field.press("Enter")
+            await expect(wanting.get_by_role("alert")).to_contain_text("paste it without spaces")
+            await field.fill(KEY)
+            await field.press("Enter")
+            club = ready.get_by_role("listitem").filter(has_text="Your own key is used.").first
+            await expect(club).to_contain_text("club")
+            assert KEY not in await page.content()
+
+            await page.goto(server.url)
+            await expect(page.get_by_role("button", name=re.compile(r"^Edit .*club."))).to_be_visible()
+            await expect(page.get_by_text("without any key")).to_have_count(0)
+
+            await page.goto(f"{server.url}/models")
+            await ready.get_by_role("button", name="Remove the key for club").click()
+            await axe(page)
+            await page.get_by_role("button", name="Remove the key", exact=True).click()
+            await expect(wanting.get_by_role("button", name="Add a key for club")).to_be_visible()
+            assert [
+                one["key"] for one in (await server.get("/api/providers")).body if one["name"] == "club"
+            ] == ["missing"]
+            await page.goto("about:blank")  # before the server ends under it
+
+
+async def test_a_token_is_made_shown_once_and_deleted(tmp_path: Path, page: Page, watch: Watch) -> None:
+    watch.allow("status of 401")  # whoever has not logged in
+    async with serving(tmp_path, MOOT_AUTH="accounts") as server:
+        added = server.moot("user", "add", "ada", stdin=f"{PASSWORD}\n")
+        assert added.returncode == 0, added
+        await page.goto(f"{server.url}/models")
+        await page.get_by_label("Name").fill("ada")
+        await page.get_by_label("Password").fill(PASSWORD)
+        await page.get_by_role("button", name="Log in").click()
+        tokens = page.get_by_role("region", name="API tokens")
+        await tokens.get_by_label("Name of a new token").fill("my script")
+        await tokens.get_by_role("button", name="Make a token").click()
+        secret = await tokens.locator("code").inner_text()
+        who = {"Authorization": f"Bearer {secret}"}
+        assert (await server.get("/api/me", who)).body["name"] == "ada"
+        await axe(page)
+        await page.reload()
+        await expect(tokens).to_contain_text("my script")
+        assert secret not in await page.content()
+        await tokens.get_by_role("button", name="Delete the token my script").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete the token").click()
+        await expect(tokens.get_by_text("my script")).to_have_count(0)
+        assert (await server.get("/api/me", who)).status == 401
+        await page.goto("about:blank")  # before the server ends under it

@@ -1,0 +1,39 @@
+"""Perspectives: a situation, questions back, voices as they are proposed, and one that becomes a persona."""
+
+from playwright.async_api import Page, expect
+
+from tests.page.axe import axe
+from tests.page.watching import Watch
+from tests.serving import MootServer
+
+
+async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 400")  # a model that does not exist, below
+    await page.goto(f"{server.url}/personas")
+    await page.get_by_role("button", name="Find perspectives").click()
+    wizard = page.get_by_role("dialog", name="Find perspectives")
+    await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
+    await wizard.get_by_label("Model that proposes them").fill("scripted/nobody")
+    await wizard.get_by_role("button", name="Go on").click()
+    await expect(wizard.get_by_role("alert")).to_contain_text("nobody")
+    await wizard.get_by_label("Model that proposes them").fill("scripted/clerk")
+    await axe(page)
+    await wizard.get_by_role("button", name="Go on").click()
+    await wizard.get_by_label("Who has to agree?").fill("My family.")
+    await axe(page)
+    await wizard.get_by_role("button", name="Propose voices").click()
+    await expect(wizard.get_by_role("listitem")).to_have_count(8)
+    await expect(wizard.get_by_role("status")).to_contain_text("8 voices for your situation.")
+    penelope = wizard.get_by_role("listitem").filter(has_text="Penelope")
+    await expect(penelope).to_contain_text("She knew what waiting costs.")
+    await penelope.get_by_role("button", name="Add").click()
+    await expect(penelope).to_contain_text("Added")
+    await axe(page)
+    assert "Penelope" in (await server.get("/api/personas")).text
+    await penelope.get_by_role("button", name="Undo").click()
+    await expect(penelope.get_by_role("button", name="Add")).to_be_visible()
+    assert "Penelope" not in (await server.get("/api/personas")).text
+    await wizard.get_by_role("button", name="Done").click()
+    await expect(page.get_by_role("button", name="Find perspectives")).to_be_focused()

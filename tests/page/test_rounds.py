@@ -1,0 +1,43 @@
+"""A table that speaks in turn: rounds, who has the floor, going on without a word of one's own, and a stop."""
+
+from playwright.async_api import Page, expect
+
+from tests.page.axe import axe
+from tests.serving import MootServer
+
+
+async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServer, page: Page) -> None:
+    body = {
+        "message": "Round or square?",
+        "mode": "consensus",
+        "rounds": 2,
+        "participants": ["scripted/echo", "scripted/steady"],
+    }
+    opened = (await server.post("/api/discussions", body)).body
+    await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
+    said = page.get_by_role("region", name="What was said")
+    await expect(said.get_by_role("heading", name="Round 2")).to_be_visible()
+    table = page.get_by_role("form", name="Let the table go on")
+    await expect(table).to_be_visible()
+    await expect(said.get_by_role("article")).to_have_count(4)
+    await axe(page)
+
+    await table.get_by_label("How many turns").fill("9")
+    await table.get_by_role("button", name="Fewer turns").click()
+    await table.get_by_role("button", name="Go on for 8 turns").click()
+    await page.mouse.move(0, 0)  # what one points at does not fold
+    await expect(said.get_by_role("heading", name="Going on, turns 7 to 8")).to_be_visible()
+    await expect(said.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()
+    await expect(said.get_by_role("article")).to_have_count(8)  # the first of many rounds fold
+
+    await server.call("PATCH", f"/api/discussions/{opened['discussion']['id']}", _slower(opened))
+    await table.get_by_role("button", name="Go on for 2 turns").click()
+    await expect(said).to_contain_text("Beta is speaking")
+    await said.get_by_role("button", name="Stop here").click()
+    await expect(said).not_to_contain_text("is speaking")
+    await expect(table).to_be_visible()
+
+
+def _slower(opened: dict[str, dict[str, list[dict[str, str]]]]) -> dict[str, object]:
+    alpha, beta = opened["discussion"]["participants"]
+    return {"participants": [alpha, beta | {"model": "scripted/long"}]}

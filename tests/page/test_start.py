@@ -1,0 +1,216 @@
+"""Beginning a discussion: from a first visit without a key to a table that is laid by hand, kept and changed."""
+
+import re
+from typing import Any
+
+from playwright.async_api import Page, expect
+
+from tests.page.axe import axe
+from tests.page.watching import Watch
+from tests.serving import MootServer
+
+MINUTE = 60_000
+BROUGHT = """() => {
+    const field = document.querySelector("main textarea");
+    const carried = (name) => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File(["Square."], name));
+        return transfer;
+    };
+    const how = { bubbles: true, cancelable: true };
+    field.dispatchEvent(new DragEvent("drop", { ...how, dataTransfer: carried("dropped.txt") }));
+    field.dispatchEvent(new ClipboardEvent("paste", { ...how, clipboardData: carried("pasted.txt") }));
+}"""
+
+
+async def begun(server: MootServer, page: Page) -> Any:
+    """Return the discussion that the page has gone to."""
+    await page.wait_for_url(re.compile(r"/d/dis_"))
+    return (await server.get(f"/api/discussions/{page.url.rsplit('/', 1)[1]}")).body
+
+
+async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: MootServer, page: Page) -> None:
+    await page.goto(server.url)
+    await expect(page.get_by_label("Your question")).to_be_focused()
+    await expect(page.get_by_text("It answers now, without any key")).to_be_visible()
+    await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
+    await axe(page)
+    await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
+    await expect(page.get_by_text("Costs nothing, 2 calls.")).to_be_visible()
+    await page.keyboard.press("Enter")
+    cards = page.get_by_role("article")
+    await expect(cards).to_have_count(2, timeout=MINUTE)
+    await expect(cards.first).to_contain_text(
+        re.compile(r"local/smollm2\s.*[a-z]+ [a-z]+ [a-z]+", re.DOTALL), timeout=MINUTE
+    )
+    asked = await begun(server, page)
+    assert [one["persona"] for one in asked["discussion"]["participants"]] == [
+        "shipped_scientist",
+        "shipped_advocate",
+    ]
+    await page.get_by_role("button", name="Stop", exact=True).click()
+
+
+async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 400")  # mistakes are made on purpose
+    await page.goto(server.url)
+    question, seats = (
+        page.get_by_label("Your question"),
+        page.get_by_role("region", name="Who is at the table"),
+    )
+    await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
+    await page.get_by_role("button", name="Argue it out").click()
+    await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(3)
+    await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
+    await expect(question).to_have_value("Rewrite a ten-year-old program, or mend it?")
+    await expect(page.get_by_text(re.compile(r"Costs nothing, \d\d calls\."))).to_be_visible()
+    await page.get_by_role("button", name="Undo").click()
+    await expect(question).to_have_value("")
+
+    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name="Ask the table").click()
+    await expect(page.get_by_text("Write a question first.")).to_be_visible()
+    await question.fill("Round or square?")
+    await seats.get_by_role("button", name="Remove Advocate").click()
+    await page.get_by_role("radio", name="Debate").check(force=True)
+    await question.press("Enter")
+    await expect(seats.get_by_role("alert")).to_contain_text("Debate takes at least two voices.")
+
+    await seats.get_by_role("button", name="Add a voice").click()
+    await page.get_by_role("combobox", name="Model").fill("nobody/none")
+    await page.get_by_role("button", name="Add to the table").click()
+    await question.press("Control+Enter")
+    await expect(seats.get_by_role("alert")).to_contain_text("Voice 2: Unknown model 'nobody/none'")
+
+    await seats.get_by_role("button", name="Edit Alpha nobody/none").click()
+    model = page.get_by_role("combobox", name="Model")
+    await model.fill("echo")
+    await model.press("ArrowDown")
+    await axe(page)
+    await model.press("Enter")
+    await expect(model).to_have_value("scripted/echo")
+    await page.get_by_label("Persona").select_option("Sceptic")
+    await page.get_by_role("textbox", name="Name").fill("Ida")
+    await page.get_by_role("radio", name="Violet").check()
+    await page.get_by_text("How it is asked").click()
+    await page.get_by_label("Temperature").fill("0.5")
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await expect(seats.get_by_role("listitem").filter(has_text="Ida")).to_contain_text("scripted")
+    await seats.get_by_role("button", name="Edit Scientist").click()
+    await page.get_by_role("combobox", name="Model").fill("scripted/steady")
+    await page.get_by_role("button", name="Save", exact=True).click()
+
+    await page.locator("summary").filter(has_text="Rules").click()
+    await page.get_by_label("Who sums up").select_option("Ida")
+    await page.get_by_label("Go on after so many answers").fill("9")
+    await question.press("Enter")
+    await expect(page.get_by_role("alert")).to_contain_text("Only 2 take part")
+    await page.get_by_label("Go on after so many answers").fill("2")
+    await page.get_by_label("Let them rank").uncheck()
+    await page.get_by_label("It may cost").fill("0.5")
+    await page.locator("input[type=file]").set_input_files(
+        {"name": "notes.txt", "mimeType": "", "buffer": b"Round."}
+    )
+    await expect(page.get_by_role("list", name="Files")).to_contain_text("notes.txt")
+    await page.locator("input[type=file]").set_input_files(
+        {"name": "x.bin", "mimeType": "", "buffer": b"\0\1\2"}
+    )
+    await expect(page.get_by_role("alert")).to_contain_text("x.bin")
+
+    await page.evaluate(BROUGHT)
+    for name in ("dropped.txt", "pasted.txt"):
+        await expect(page.get_by_role("list", name="Files")).to_contain_text(name)
+        await page.get_by_role("button", name=f"Remove {name}").click()
+
+    await page.reload()
+    await expect(question).to_have_value("Round or square?")
+    await expect(page.get_by_role("list", name="Files")).to_contain_text("notes.txt")
+    await question.press("Control+Enter")
+    told = (await begun(server, page))["discussion"]
+    assert told["mode"] == "debate"
+    assert told["debate"] == {"lead": "ida", "quorum": 2, "ranking": False}
+    assert [one["model"] for one in told["participants"]] == ["scripted/steady", "scripted/echo"]
+    ida = told["participants"][1]
+    assert (ida["name"], ida["persona"], ida["colour"], ida["temperature"]) == (
+        "Ida",
+        "shipped_sceptic",
+        "#6a5acd",
+        0.5,
+    )
+
+    await page.get_by_role("link", name="New discussion").click()
+    await expect(question).to_have_value("")
+    await expect(seats.get_by_role("button", name="Edit Ida")).to_be_visible()
+
+
+async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, page: Page) -> None:
+    await page.goto(server.url)
+    seats = page.get_by_role("region", name="Who is at the table")
+    await page.get_by_role("button", name="A played debate").click()
+    await expect(seats.get_by_text("scripted", exact=True)).to_have_count(3)
+    await page.get_by_role("button", name="Save as a line-up").click()
+    await page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("Mine")
+    await page.keyboard.press("Enter")
+    mine = page.get_by_role("button", name="Mine", exact=True)
+    await expect(mine).to_be_visible()
+
+    await page.get_by_role("button", name="Compare answers").click()
+    await expect(page.get_by_role("radio", name="Side by side")).to_be_checked()
+    await mine.click()
+    await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
+    await expect(seats.get_by_role("button", name="Edit Alpha scripted/advocate")).to_be_visible()
+
+    await page.get_by_role("button", name="More about Mine").click()
+    await page.get_by_role("menuitem", name="Rename").click()
+    await page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("Ours")
+    await page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    await page.get_by_role("button", name="More about Ours").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    await expect(page.get_by_role("button", name="Ours", exact=True)).to_have_count(0)
+    await page.get_by_text("Ours was deleted.").locator("..").get_by_role("button", name="Undo").click()
+    await expect(page.get_by_role("button", name="Ours", exact=True)).to_be_visible()
+    (kept,) = (await server.get("/api/line-ups")).body["line_ups"]
+    assert (kept["name"], kept["mode"], len(kept["participants"])) == ("Ours", "debate", 3)
+
+
+async def test_a_discussion_is_changed_between_messages(server: MootServer, page: Page) -> None:
+    project = (await server.post("/api/projects", {"name": "Furniture", "description": "Tables."})).body["id"]
+    body = {"message": "Round?", "participants": ["scripted/echo"], "title": "Tables"}
+    id = (await server.post("/api/discussions", body)).body["discussion"]["id"]
+    await page.goto(f"{server.url}/d/{id}")
+    await page.get_by_role("button", name="Settings of this discussion").click()
+    settings = page.get_by_role("dialog", name="Settings of this discussion")
+    await settings.get_by_role("radio", name="Consensus").check(force=True)
+    await settings.get_by_role("button", name="Save").click()
+    await expect(settings.get_by_role("alert")).to_contain_text("Consensus takes at least two voices")
+    await settings.get_by_role("button", name="Add a voice").click()
+    voice = page.get_by_role("dialog", name="Add a voice")
+    await voice.get_by_role("combobox", name="Model").fill("scripted/steady")
+    await voice.get_by_role("button", name="Add to the table").click()
+    await settings.get_by_label("Rounds").fill("3")
+    await settings.get_by_label("Project").select_option("Furniture")
+    await settings.get_by_label("Language of the answers").select_option("German")
+    await settings.get_by_role("combobox", name="One model for everybody").fill("scripted/thinker")
+    await settings.get_by_role("combobox", name="Clerk").fill("scripted/clerk")
+    await axe(page)
+    await settings.get_by_role("button", name="Save").click()
+    await expect(settings).to_have_count(0)
+    await expect(page.locator("header").get_by_text("Beta")).to_be_visible()
+    told = (await server.get(f"/api/discussions/{id}")).body["discussion"]
+    wanted = {"mode": "consensus", "rounds": 3, "project": project, "language": "de"}
+    assert {name: told[name] for name in wanted} == wanted
+    assert (told["model"], told["clerk"]) == ("scripted/thinker", "scripted/clerk")
+    assert [one["name"] for one in told["participants"]] == ["Alpha", "Beta"]
+
+
+async def test_on_a_phone_in_the_dark_nothing_is_cut_off(server: MootServer, page: Page) -> None:
+    await page.emulate_media(color_scheme="dark")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.goto(server.url)
+    await page.get_by_role("button", name="Teach me").click()
+    await page.locator("summary").filter(has_text="Rules").click()
+    await expect(page.get_by_label("Turns until you have the word")).to_have_value("10")
+    assert await page.evaluate("document.querySelector('main').scrollWidth") <= 390
+    await axe(page)

@@ -1,0 +1,116 @@
+/** What one can do with an answer. Why something was not done is told in its card. */
+
+import { call } from "../api.ts";
+import { deskOf } from "../composer/desk.svelte.ts";
+import { live } from "../live.svelte.ts";
+import { isAnswered, isLive, type Turn } from "../state/turn.ts";
+import { toasts } from "../ui/toasts.svelte.ts";
+import type { Discussion } from "../wire.ts";
+
+export type Sheet = "prompt" | "assertions" | "swap";
+
+export class CardActs {
+  trouble = $state("");
+  isBusy = $state(false);
+  #turn: () => Turn;
+  #discussion: () => Discussion;
+  #focus: () => void;
+
+  constructor(turn: () => Turn, discussion: () => Discussion, focus: () => void) {
+    this.#turn = turn;
+    this.#discussion = discussion;
+    this.#focus = focus;
+  }
+
+  /** Stop this answer, or the other version of it that is being given. */
+  async stop(): Promise<void> {
+    const turn = this.#turn();
+    const { run, participant } = turn.renewal && isLive(turn.renewal) ? turn.renewal : turn;
+    await this.#do(() =>
+      call("POST /api/runs/{id}/lanes/{participant}/stop", { path: { id: run, participant } }),
+    );
+  }
+
+  /** Let one that failed try again, perhaps by another model. */
+  async retry(model: string | null = null): Promise<void> {
+    const { run, participant } = this.#turn();
+    this.#focus();
+    await this.#do(() =>
+      call("POST /api/runs/{id}/lanes/{participant}/retry", {
+        path: { id: run, participant },
+        body: { model },
+      }),
+    );
+  }
+
+  /** Let the answer be given anew, with the prompt of then. */
+  async again(model: string | null = null): Promise<void> {
+    this.#focus();
+    await this.#do(() =>
+      call("POST /api/discussions/{id}/turns/{turn}/again", {
+        path: this.#path(),
+        body: { model },
+        key: crypto.randomUUID(),
+      }),
+    );
+  }
+
+  /** Whatever fits how the turn ended. */
+  async renew(model: string | null = null): Promise<void> {
+    await (isAnswered(this.#turn()) ? this.again(model) : this.retry(model));
+  }
+
+  async edit(content: string): Promise<boolean> {
+    return this.#do(async () =>
+      live.changed(
+        await call("PATCH /api/discussions/{id}/turns/{turn}", { path: this.#path(), body: { content } }),
+      ),
+    );
+  }
+
+  async choose(version: string): Promise<boolean> {
+    return this.#do(async () =>
+      live.changed(
+        await call("POST /api/discussions/{id}/turns/{turn}/choose", {
+          path: this.#path(),
+          body: { version },
+        }),
+      ),
+    );
+  }
+
+  reply(): void {
+    const desk = deskOf(this.#discussion().id);
+    desk.to = [this.#turn().participant];
+    desk.focus();
+  }
+
+  async copy(text: string): Promise<void> {
+    await this.#do(() => navigator.clipboard.writeText(text));
+    if (!this.trouble) toasts.say("Copied.");
+  }
+
+  async link(): Promise<void> {
+    const { id, turn } = this.#path();
+    await this.copy(`${location.origin}/d/${id}#${turn}`);
+  }
+
+  #path(): { id: string; turn: string } {
+    return { id: this.#discussion().id, turn: this.#turn().message ?? "" };
+  }
+
+  async #do(act: () => Promise<unknown>): Promise<boolean> {
+    if (this.isBusy) return false;
+    this.isBusy = true;
+    this.trouble = "";
+    try {
+      await act();
+      return true;
+    } catch (error) {
+      this.trouble = (error as Error).message;
+      return false;
+    } finally {
+      this.isBusy = false;
+    }
+  }
+}

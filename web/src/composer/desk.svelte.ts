@@ -1,0 +1,72 @@
+/** What is being written in a discussion, to whom, and what goes with it; cards and messages may lay things there. */
+
+import { kept } from "../shell/kept.ts";
+import type { StoredFile } from "../wire.ts";
+import { Uploads } from "./uploads.svelte.ts";
+
+interface Draft {
+  words: string;
+  to: readonly string[];
+  files: readonly StoredFile[];
+}
+
+const NOTHING: Draft = { words: "", to: [], files: [] };
+
+export class Desk {
+  words = $state("");
+  /** Who alone is spoken to; nobody in particular where it is empty. */
+  to = $state.raw<readonly string[]>([]);
+  /** What the answer may cost in US dollars. */
+  cap = $state<number | null>(null);
+  readonly uploads = new Uploads();
+  /** Where it is written, while that is shown. */
+  box: HTMLTextAreaElement | null = null;
+  #draft;
+
+  constructor(discussion: string) {
+    this.#draft = kept<Draft | null>(`draft.${discussion}`, null);
+    const { words, to, files } = { ...NOTHING, ...this.#draft.read() };
+    this.words = words;
+    this.to = to;
+    this.uploads.put(files);
+  }
+
+  keep(): void {
+    const draft = { words: this.words, to: this.to, files: this.uploads.stored };
+    const isEmpty = !draft.words && !draft.to.length && !draft.files.length;
+    this.#draft.write(isEmpty ? null : draft);
+  }
+
+  /** Speak to one alone, or to it no more. */
+  address(participant: string): void {
+    this.to = this.to.includes(participant)
+      ? this.to.filter((one) => one !== participant)
+      : [...this.to, participant];
+  }
+
+  /** Lay something there to be written on. */
+  put({ words, to, files }: Draft): void {
+    this.words = words;
+    this.to = to;
+    this.uploads.put(files);
+    this.focus();
+  }
+
+  clear(): void {
+    this.words = "";
+    this.to = [];
+    this.uploads.clear();
+  }
+
+  focus(): void {
+    this.box?.focus();
+  }
+}
+
+const desks = new Map<string, Desk>();
+
+export function deskOf(discussion: string): Desk {
+  const found = desks.get(discussion) ?? new Desk(discussion);
+  desks.set(discussion, found);
+  return found;
+}

@@ -1,0 +1,80 @@
+/** The files that go with a message that is being written. */
+
+import { call } from "../api.ts";
+import type { StoredFile } from "../wire.ts";
+import { admitted, isImage } from "./checks.ts";
+import { upload } from "./upload.ts";
+
+export interface Attachment {
+  readonly key: string;
+  readonly name: string;
+  readonly size: number;
+  /** Where its picture is; null for what is no image. */
+  readonly picture: string | null;
+  /** How much of it is there, from 0 to 1. */
+  readonly progress: number;
+  readonly stored: StoredFile | null;
+  readonly trouble: string;
+}
+
+let count = 0;
+
+export class Uploads {
+  all = $state.raw<readonly Attachment[]>([]);
+  /** Why some that were offered were not taken. */
+  objections = $state.raw<readonly string[]>([]);
+  #stops = new Map<string, () => void>();
+
+  readonly stored = $derived(this.all.flatMap((one) => one.stored ?? []));
+  readonly isBusy = $derived(this.all.some((one) => !one.stored && !one.trouble));
+
+  add(files: readonly File[]): void {
+    const taken = admitted(files, this.all.length);
+    this.objections = taken.objections;
+    for (const file of taken.files) void this.#send(file);
+  }
+
+  /** Attach what is stored already, such as the files of a draft. */
+  put(stored: readonly StoredFile[]): void {
+    this.all = stored.map((one) => ({ ...attachment(one.id, one), stored: one, progress: 1 }));
+    this.objections = [];
+  }
+
+  remove(key: string): void {
+    const gone = this.all.find((one) => one.key === key);
+    this.all = this.all.filter((one) => one.key !== key);
+    this.#stops.get(key)?.();
+    // One that an earlier message has too cannot be deleted, and need not be.
+    if (gone?.stored) void call("DELETE /api/files/{id}", { path: { id: gone.stored.id } }).catch(() => null);
+  }
+
+  clear(): void {
+    this.all = [];
+    this.objections = [];
+  }
+
+  async #send(file: File): Promise<void> {
+    const key = `new-${++count}`;
+    const picture = isImage(file.type) ? URL.createObjectURL(file) : null;
+    this.all = [...this.all, { ...attachment(key, file), picture }];
+    const sending = upload(file, (progress) => this.#change(key, { progress }));
+    this.#stops.set(key, () => sending.stop());
+    try {
+      this.#change(key, { stored: await sending.stored, progress: 1 });
+    } catch (error) {
+      this.#change(key, { trouble: (error as Error).message });
+    } finally {
+      this.#stops.delete(key);
+    }
+  }
+
+  #change(key: string, change: Partial<Attachment>): void {
+    this.all = this.all.map((one) => (one.key === key ? { ...one, ...change } : one));
+  }
+}
+
+function attachment(key: string, { name, size, ...known }: { name: string; size: number }): Attachment {
+  const stored = known as Partial<StoredFile>;
+  const picture = stored.id && isImage(stored.media_type ?? "") ? `/api/files/${stored.id}/content` : null;
+  return { key, name, size, picture, progress: 0, stored: null, trouble: "" };
+}

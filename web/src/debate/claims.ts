@@ -1,0 +1,44 @@
+/** Claims in the order in which they matter to a reader, and the places of a ranking with their ties. */
+
+import type { Claim, Place, Ranking } from "../wire.ts";
+
+export interface Group {
+  readonly name: "disputed" | "shared" | "single";
+  readonly claims: readonly Claim[];
+}
+
+/** What they are at odds over first, then what several hold, then what one alone said. */
+export function grouped(claims: readonly Claim[]): readonly Group[] {
+  const groups = (["disputed", "shared", "single"] as const).map((name) => ({
+    name,
+    claims: claims.filter((claim) => kindOf(claim) === name),
+  }));
+  return groups.filter((group) => group.claims.length > 0);
+}
+
+function kindOf(claim: Claim): Group["name"] {
+  if (claim.opponents.length) return "disputed";
+  return claim.supporters.length > 1 ? "shared" : "single";
+}
+
+export interface Placed extends Place {
+  readonly place: number;
+  /** The share of the winner's points, for the length of a bar. */
+  readonly share: number;
+  /** Where each voter put this one; null where it was not on the ballot. */
+  readonly votersPlaces: readonly { voter: string; place: number }[];
+}
+
+/** Number the places: who has as many points as another shares the place. */
+export function placed({ places, ballots }: Ranking): readonly Placed[] {
+  const most = Math.max(...places.map((one) => one.points), 0);
+  return places.map((one) => ({
+    ...one,
+    place: 1 + places.filter((other) => other.points > one.points).length,
+    share: most ? one.points / most : 0,
+    votersPlaces: Object.entries(ballots).flatMap(([voter, order]) => {
+      const place = order.findIndex((tier) => tier.includes(one.participant));
+      return place < 0 ? [] : [{ voter, place: 1 + order.slice(0, place).flat().length }];
+    }),
+  }));
+}

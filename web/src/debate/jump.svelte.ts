@@ -1,0 +1,71 @@
+/** Going to a message, wherever it is: views open what hides it, and it is scrolled to as soon as it is there. */
+
+import { findQuote, showQuote } from "../markdown/quote.ts";
+
+export interface Wish {
+  readonly message: string;
+  /** Words in it that are to be marked. */
+  readonly quote: string;
+}
+
+const FRAMES = 90; // in which what is opened for it may appear
+const STEADY = 800; // milliseconds in which what is still being drawn must not push it away
+const MARKED = 4000;
+
+class Jump {
+  wish = $state.raw<Wish | null>(null);
+
+  to(message: string, quote = ""): void {
+    this.wish = { message, quote };
+  }
+}
+
+export const jump = new Jump();
+
+/** Wait until an element is there; null where it does not come. */
+export async function appeared(id: string): Promise<HTMLElement | null> {
+  for (let frame = 0; frame < FRAMES; frame++) {
+    const found = document.getElementById(id);
+    if (found?.checkVisibility()) return found;
+    await new Promise(requestAnimationFrame);
+  }
+  return document.getElementById(id);
+}
+
+/** Scroll to an element and to the words that are sought in it, mark both, and let the keyboard go on from there. */
+export function show(element: HTMLElement, quote: string): void {
+  element.dataset["found"] = "";
+  if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
+  element.focus({ preventScroll: true });
+  setTimeout(() => delete element.dataset["found"], MARKED);
+  showQuote(element, ""); // what was marked before is not any more
+  hold(element, quote);
+}
+
+/** Keep an element in view while it and what stands above it are drawn, unless somebody scrolls. */
+function hold(element: HTMLElement, quote: string): void {
+  const until = performance.now() + STEADY;
+  const letGo = new AbortController();
+  for (const touched of ["wheel", "pointerdown", "keydown", "touchstart"])
+    addEventListener(touched, () => letGo.abort(), { signal: letGo.signal, passive: true });
+  let words: Element | null = null;
+  const step = () => {
+    if (letGo.signal.aborted) return;
+    if (quote && !words?.isConnected) words = wordsOf(element, quote);
+    const goal = words ?? element;
+    goal.scrollIntoView({ block: words || !tall(element) ? "center" : "start" });
+    // Whoever follows the end of what scrolls must know at once that one reads elsewhere.
+    element.closest("[role=region]")?.dispatchEvent(new Event("scroll"));
+    if (performance.now() < until) requestAnimationFrame(step);
+    else letGo.abort();
+  };
+  step();
+}
+
+/** Mark the words as soon as they are drawn, and return where they are. */
+function wordsOf(element: HTMLElement, quote: string): Element | null {
+  const text = element.querySelector(".markdown") ?? element;
+  return showQuote(text, quote) ? (findQuote(text, quote)?.startContainer.parentElement ?? null) : null;
+}
+
+const tall = (element: HTMLElement): boolean => element.offsetHeight > innerHeight * 0.6;

@@ -1,0 +1,92 @@
+/** The discussion that is being begun. It outlives the view and the page, until it is sent. */
+
+import { call, Refusal } from "../api.ts";
+import { kept } from "../shell/kept.ts";
+import type { Discussion, StoredFile } from "../wire.ts";
+import { catalogue } from "./catalogue.svelte.ts";
+import { bodyOf, wrongIn, type Draft, type Wrong } from "./draft.ts";
+import { firstTable } from "./samples.ts";
+import { EMPTY, missing, type Table } from "./table.ts";
+
+const NEW: Draft = { message: "", table: EMPTY, project: null, language: null, cap: null, files: [] };
+const stored = kept<Draft>("start", NEW);
+
+class Composing {
+  draft = $state.raw<Draft>(restored(stored.read()));
+  wrong = $state.raw<Wrong>({});
+  isSending = $state(false);
+  /** A request that was lost on the way is sent again under the same key, so that it is done once. */
+  #key = "";
+
+  get table(): Table {
+    return this.draft.table;
+  }
+
+  set table(table: Table) {
+    this.change({ table });
+    this.wrong = {};
+  }
+
+  change(some: Partial<Draft>): void {
+    this.draft = { ...this.draft, ...some };
+    this.#key = "";
+    stored.write(this.draft);
+  }
+
+  attach(file: StoredFile): void {
+    this.change({ files: [...this.draft.files, file] });
+  }
+
+  detach(id: string): void {
+    this.change({ files: this.draft.files.filter((file) => file.id !== id) });
+  }
+
+  /** Lay a first table with what can be asked, where nobody has laid one. */
+  begin(): void {
+    if (this.table.seats.length || !catalogue.offers) return;
+    const first = firstTable(catalogue.offers);
+    if (first) this.change({ table: first });
+  }
+
+  /** Begin the discussion; where that fails, say beside what it is about why. */
+  async send(): Promise<Discussion | null> {
+    if (this.isSending) return null;
+    this.wrong = this.#checked();
+    if (Object.keys(this.wrong).length) return null;
+    this.isSending = true;
+    try {
+      this.#key ||= newKey();
+      const body = bodyOf(this.draft, catalogue.personas);
+      const started = await call("POST /api/discussions", { body, key: this.#key });
+      this.change({ message: "", files: [] });
+      return started.discussion;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (error.status) this.#key = "";
+      this.wrong = wrongIn(error.message, error.errors);
+      return null;
+    } finally {
+      this.isSending = false;
+    }
+  }
+
+  #checked(): Wrong {
+    if (!this.draft.message.trim()) return { question: "Write a question first." };
+    const lacks = missing(this.table);
+    return lacks ? { table: lacks } : {};
+  }
+}
+
+/** A draft may have been kept by an older page, which knew less. */
+function restored(draft: Partial<Draft>): Draft {
+  return { ...NEW, ...draft, table: { ...EMPTY, ...draft.table } };
+}
+
+/** Not `crypto.randomUUID`, which browsers only have on https and on this machine. */
+function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
+}
+
+export const composing = new Composing();

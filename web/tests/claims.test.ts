@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { grouped, placed } from "../src/debate/claims.ts";
+import type { Claim } from "../src/wire.ts";
+
+const voice = (participant: string) => ({ participant, quote: "", message: "msg_1" });
+const claim = (words: string, by: string[], against: string[] = []): Claim => ({
+  claim: words,
+  supporters: by.map(voice),
+  opponents: against.map(voice),
+  minority: by.length < against.length,
+});
+
+test("what is disputed comes first, then what several hold, then what one says", () => {
+  const groups = grouped([
+    claim("one says", ["alpha"]),
+    claim("several hold", ["alpha", "beta"]),
+    claim("disputed", ["alpha"], ["beta"]),
+  ]);
+  assert.deepEqual(
+    groups.map((group) => [group.name, group.claims[0]?.claim]),
+    [
+      ["disputed", "disputed"],
+      ["shared", "several hold"],
+      ["single", "one says"],
+    ],
+  );
+  assert.deepEqual(grouped([]), []);
+});
+
+test("who has as many points shares the place, and the next place is left out", () => {
+  const places = placed({
+    places: [
+      { participant: "alpha", points: 3, votes: 2 },
+      { participant: "beta", points: 3, votes: 2 },
+      { participant: "gamma", points: 0, votes: 2 },
+    ],
+    ballots: { alpha: [["beta", "gamma"]], beta: [["alpha"], ["gamma"]], gamma: [["alpha"], ["beta"]] },
+  });
+  assert.deepEqual(
+    places.map((one) => [one.place, one.share]),
+    [
+      [1, 1],
+      [1, 1],
+      [3, 0],
+    ],
+  );
+  assert.deepEqual(places[2]?.votersPlaces, [
+    { voter: "alpha", place: 1 },
+    { voter: "beta", place: 2 },
+  ]);
+});
+
+test("where nobody has a point, no bar is drawn", () => {
+  const places = placed({ places: [{ participant: "alpha", points: 0, votes: 1 }], ballots: {} });
+  assert.equal(places[0]?.share, 0);
+});

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { admitted, bytes, LARGEST, MOST, objection } from "../src/composer/checks.ts";
+import { PRESENT, saidBy, stepped } from "../src/composer/history.ts";
+import { refused } from "../src/composer/refusals.ts";
+
+test("one goes back through what one said, and forth to what one was writing", () => {
+  const said = saidBy(["First", "Again", "First", "Last"]);
+  assert.deepEqual(said, ["Last", "First", "Again"]);
+  const once = stepped(PRESENT, 1, said, "draft");
+  const twice = stepped(once?.history ?? PRESENT, 1, said, once?.words ?? "");
+  assert.equal(twice?.words, "First");
+  const back = stepped(twice?.history ?? PRESENT, -1, said, "First");
+  assert.equal(stepped(back?.history ?? PRESENT, -1, said, "Last")?.words, "draft");
+});
+
+test("beyond the oldest and the newest there is nothing", () => {
+  assert.equal(stepped(PRESENT, -1, ["One"], "draft"), null);
+  assert.equal(stepped({ back: 1, draft: "" }, 1, ["One"], "One"), null);
+});
+
+const file = (name: string, type: string, size = 10) => ({ name, type, size });
+
+test("text, images and PDF may be attached", () => {
+  for (const type of ["", "text/markdown", "application/json", "image/png", "application/pdf"])
+    assert.equal(objection(file("it", type)), null, type);
+});
+
+test("what cannot be attached is said in words", () => {
+  assert.match(objection(file("a.mp4", "video/mp4")) ?? "", /a\.mp4 is of a kind/);
+  assert.match(objection(file("a.svg", "image/svg+xml")) ?? "", /of a kind/);
+  assert.match(objection(file("a.txt", "text/plain", 0)) ?? "", /empty/);
+  assert.equal(
+    objection(file("a.txt", "text/plain", LARGEST + 1024 * 1024)),
+    "a.txt has 21 MB; 20 MB are the most.",
+  );
+});
+
+test("a message takes as many files as there is room for", () => {
+  const many = Array.from({ length: 4 }, (_, place) => file(`${place}.txt`, "text/plain"));
+  const { files, objections } = admitted([...many, file("a.zip", "application/zip")], MOST - 2);
+  assert.equal(files.length, 2);
+  assert.equal(objections.length, 2);
+});
+
+test("sizes are written as people say them", () => {
+  assert.deepEqual([900, 2048, 1.5 * 1024 * 1024].map(bytes), ["900 B", "2 kB", "1.5 MB"]);
+});
+
+test("a refusal says where it is mended, and whether nothing was taken", () => {
+  assert.equal(refused({ status: 402, message: "Over." }).link?.path, "/usage");
+  assert.equal(refused({ status: 400, message: "No key for openai." }).link?.path, "/models");
+  assert.match(refused({ status: 413, message: "Large." }).words, /shorten it/);
+  assert.match(refused({ status: 429, message: "Try again in 3 s." }).words, /kept/);
+  assert.equal(refused({ status: 429, message: "" }).isKnown, true);
+  assert.equal(refused({ status: 0, message: "No connection." }).isKnown, false);
+});

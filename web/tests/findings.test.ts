@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { findingsOf, noticesOf } from "../src/debate/findings.ts";
+import type { Claim, Notice, Ranking, Summary } from "../src/wire.ts";
+import { heardOf, report, tells } from "./debates.ts";
+
+const summary = (overview: string) => ({ overview }) as Summary;
+const makes = (overview: string) => ({ type: "summary", summary: summary(overview) });
+const claim = (words: string) => ({ claim: words }) as Claim;
+const writes = (words: string) => ({
+  type: "ledger",
+  ledger: { claims: [claim(words)], flips: [], unproven: 2 },
+});
+
+test("what was heard is shown before anything was read", () => {
+  const found = findingsOf(heardOf(makes("Heard"), writes("Heard")), null);
+  assert.equal(found.summary?.overview, "Heard");
+  assert.deepEqual([found.claims[0]?.claim, found.unproven], ["Heard", 2]);
+});
+
+test("what was read is shown where nothing was heard, as after a reload", () => {
+  const read = report({ summary: summary("Read"), claims: [claim("Read")] });
+  const found = findingsOf(heardOf(), { report: read, heard: 0 });
+  assert.deepEqual([found.summary?.overview, found.claims[0]?.claim], ["Read", "Read"]);
+});
+
+test("what was heard since counts, and what was heard before does not", () => {
+  const run = heardOf(makes("Heard"), writes("Heard"));
+  const read = report({ summary: summary("Read"), claims: [claim("Read")] });
+  const before = findingsOf(run, { report: read, heard: 1 });
+  assert.deepEqual([before.summary?.overview, before.claims[0]?.claim], ["Heard", "Heard"]);
+  const after = findingsOf(run, { report: read, heard: run.heard });
+  assert.deepEqual([after.summary?.overview, after.claims[0]?.claim], ["Read", "Read"]);
+});
+
+test("a report that does not have it yet takes nothing away", () => {
+  const run = heardOf(makes("Heard"));
+  assert.equal(findingsOf(run, { report: report(), heard: run.heard }).summary?.overview, "Heard");
+});
+
+test("ballots count as cast until the places are counted", () => {
+  const ballot = (participant: string) => ({ type: "ballot", participant, order: [] });
+  const counted = { type: "ranking", ranking: { places: [], ballots: {} } as Ranking };
+  assert.deepEqual(findingsOf(heardOf(ballot("alpha"), ballot("beta")), null).voted, ["alpha", "beta"]);
+  assert.deepEqual(findingsOf(heardOf(ballot("alpha"), counted, ballot("beta")), null).voted, ["beta"]);
+});
+
+test("notices are told once, and those from before a retry not at all", () => {
+  const run = heardOf(
+    tells("missing", "There is no ledger."),
+    tells("retried", "Again."),
+    tells("waiting", "Busy.", "alpha"),
+    tells("missing", "There is no ballot."),
+    tells("missing", "There is no ballot."),
+  );
+  const words = (notices: readonly Notice[]) => notices.map((one) => one.message);
+  assert.deepEqual(words(noticesOf(run, null)), ["There is no ballot."]);
+  const read = report({ notices: run.notices });
+  assert.deepEqual(words(noticesOf(run, { report: read, heard: 0 })), ["There is no ballot."]);
+  assert.deepEqual(words(noticesOf(heardOf(), { report: read, heard: 0 })), ["There is no ballot."]);
+});

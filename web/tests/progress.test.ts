@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { begun, best, improved, lines, passes, type Progress, type Told } from "../src/advisors/progress.ts";
+import type { Round, Trial } from "../src/wire.ts";
+
+const verdicts = (...passed: boolean[]) => passed.map((one) => ({ passed: one, reason: "" }));
+const round = (better: boolean, ...passed: boolean[]) =>
+  ({ description: "d", change: "c", answer: "a", verdicts: verdicts(...passed), better }) as unknown as Round;
+const trial = {
+  id: "trial_1",
+  assertions: ["One.", "Two."],
+  verdicts: verdicts(true, false),
+  rounds: [],
+  acceptance: null,
+} as unknown as Trial;
+
+const heard = (...events: readonly object[]): Progress =>
+  (events as readonly Told[]).reduce(improved, begun(trial));
+const first = [
+  { type: "improving", trial },
+  { type: "rewritten", round: 1, change: "It asks for a source.", description: "d" },
+  { type: "answered", round: 1, answer: "Says Vitruvius." },
+];
+
+test("a round is seen as it goes: written, answered, judged", () => {
+  assert.deepEqual(heard(...first.slice(0, 1)).trying, { number: 1, change: "", answer: "" });
+  assert.equal(heard(...first.slice(0, 2)).trying?.change, "It asks for a source.");
+  assert.deepEqual(heard(...first).trying, {
+    number: 1,
+    change: "It asks for a source.",
+    answer: "Says Vitruvius.",
+  });
+  const judged = heard(...first, { type: "round_ended", number: 1, round: round(false, true, false) });
+  assert.equal(judged.trial.rounds.length, 1);
+  assert.equal(judged.trying?.number, 2);
+});
+
+test("when it is over nothing is tried any more, and it says how it ended", () => {
+  const done = { ...trial, rounds: [round(true, true, true)] };
+  const progress = heard(...first, { type: "done", outcome: "all_pass", trial: done, message: "" });
+  assert.deepEqual(progress, { trial: done, trying: null, outcome: "all_pass", message: "" });
+});
+
+test("the best round is the last that was better, if any was", () => {
+  const [worse, better, best1] = [
+    round(false, true, false),
+    round(true, true, false),
+    round(true, true, true),
+  ];
+  assert.equal(best({ ...trial, rounds: [worse, better, worse, best1, worse] }), best1);
+  assert.equal(best({ ...trial, rounds: [worse] }), null);
+  assert.equal(passes(best1.verdicts), 2);
+});
+
+test("assertions are read one a line, without what is empty", () => {
+  assert.deepEqual(lines(" It is short. \n\n\tIt is true.\n"), ["It is short.", "It is true."]);
+});

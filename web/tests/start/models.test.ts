@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isModel, readyModels, search } from "../../src/start/models.ts";
+import { isHere, standing } from "../../src/start/providers.ts";
+import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED, SILENT, offer } from "./offers.ts";
+
+test("what is there is told apart from what needs something first", () => {
+  const all = [OPENAI, OLLAMA, KEYLESS, SILENT, offer("bad", { key: "own" })];
+  assert.deepEqual(
+    all.map((one) => one.standing),
+    ["ready", "ready", "key", "silent", "broken"],
+  );
+  assert.equal(standing(OPENAI), "3 models ready. Your own key is used.");
+  assert.equal(standing(OLLAMA), "2 models ready. Found at 127.0.0.1:11434.");
+  assert.equal(standing(SILENT), "Not running at 127.0.0.1:8000.");
+  assert.equal(standing(KEYLESS), "Needs a key before it can be asked.");
+  assert.equal(isHere(OLLAMA), true);
+  assert.equal(isHere(OPENAI), false);
+});
+
+test("those that are ready are one of each provider, and can talk", () => {
+  assert.deepEqual(readyModels([KEYLESS, OPENAI, OLLAMA, LOCAL, SCRIPTED]), [
+    "openai/gpt-5-mini",
+    "ollama/llama3.2",
+  ]);
+});
+
+test("one provider alone gives several of its models", () => {
+  assert.deepEqual(readyModels([OPENAI, LOCAL]), ["openai/gpt-5-mini", "openai/gpt-5"]);
+});
+
+test("without a key the embedded model answers, and never a script", () => {
+  assert.deepEqual(readyModels([KEYLESS, LOCAL, SCRIPTED]), ["local/smollm2"]);
+  assert.deepEqual(readyModels([KEYLESS, SCRIPTED]), []);
+});
+
+test("a search shows what is ready first, the usual one at its head, and who needs a key", () => {
+  const found = search([KEYLESS, SCRIPTED, OPENAI], "");
+  assert.deepEqual(
+    found.map((group) => group.offer.provider),
+    ["openai", "scripted", "anthropic"],
+  );
+  assert.deepEqual(found[0]?.models, ["openai/gpt-5-mini", "openai/gpt-5", "openai/tts-1"]);
+});
+
+test("every word that is typed must be in the name", () => {
+  assert.deepEqual(
+    search([KEYLESS, SCRIPTED, OPENAI], "GPT mini").map((group) => group.models),
+    [["openai/gpt-5-mini"]],
+  );
+  assert.deepEqual(
+    search([KEYLESS, OPENAI], "anthr").map((group) => group.offer.provider),
+    ["anthropic"],
+  );
+});
+
+test("a model is written with its provider", () => {
+  assert.equal(isModel("openrouter/meta/llama"), true);
+  for (const wrong of ["", "gpt", "/gpt", "openai/", "open ai/gpt"]) assert.equal(isModel(wrong), false);
+});

@@ -1,0 +1,50 @@
+/** Providers as the server tells of them, for tests. */
+
+import { offersOf, type Offer } from "../../src/start/models.ts";
+import type { ProviderModels, ProviderStatus } from "../../src/wire.ts";
+
+interface Given {
+  models?: readonly string[];
+  key?: ProviderStatus["key"];
+  api?: ProviderStatus["api"];
+  origin?: string;
+  note?: string;
+  usual?: string;
+}
+
+export function offer(provider: string, given: Given = {}): Offer {
+  const { key = "not needed", models = [], api = "openai", origin = "https://there.invalid" } = given;
+  const status: ProviderStatus = { name: provider, api, origin, key, variables: [], stored_at: null };
+  const asked: ProviderModels = {
+    provider,
+    key,
+    ready: models.length > 0,
+    note: given.note ?? null,
+    models: models.map((model) => `${provider}/${model}`),
+    usual: given.usual ? `${provider}/${given.usual}` : null,
+    token_rates: {},
+    error: models.length ? null : "No answer.",
+  };
+  const [found] = offersOf([status], [asked]);
+  if (!found) throw new Error("no offer");
+  return found;
+}
+
+export const OPENAI = offer("openai", {
+  key: "own",
+  models: ["gpt-5", "gpt-5-mini", "tts-1"],
+  usual: "gpt-5-mini",
+});
+export const OLLAMA = offer("ollama", {
+  models: ["nomic-embed", "llama3.2"],
+  origin: "http://127.0.0.1:11434",
+});
+export const LOCAL = offer("local", { api: "local", models: ["smollm2"], origin: "", note: "tiny" });
+export const SCRIPTED = offer("scripted", {
+  api: "scripted",
+  origin: "",
+  note: "scripts",
+  models: ["advocate", "sceptic", "undecided", "teacher", "assistant", "student", "classmate"],
+});
+export const KEYLESS = offer("anthropic", { key: "missing" });
+export const SILENT = offer("vllm", { origin: "http://127.0.0.1:8000" });
