@@ -1,0 +1,32 @@
+/** Work that a model does while somebody waits: how long it takes so far, why it failed, and a way to stop it. */
+
+export class Errand {
+  isBusy = $state(false);
+  seconds = $state(0);
+  trouble = $state("");
+  #abort: AbortController | null = null;
+
+  /** Do it, unless it is being done; what failed is told in `trouble`, and then nothing is returned. */
+  async run<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
+    if (this.isBusy) return null;
+    const abort = (this.#abort = new AbortController());
+    const began = performance.now();
+    this.isBusy = true;
+    this.seconds = 0;
+    this.trouble = "";
+    const timer = setInterval(() => (this.seconds = Math.floor((performance.now() - began) / 1000)), 1000);
+    try {
+      return await work(abort.signal);
+    } catch (error) {
+      this.trouble = abort.signal.aborted ? "Stopped. Nothing was changed." : (error as Error).message;
+      return null;
+    } finally {
+      clearInterval(timer);
+      this.isBusy = false;
+    }
+  }
+
+  stop(): void {
+    this.#abort?.abort();
+  }
+}

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { kinds, paired, tone, usefulness, webAddress } from "../src/library/knowledge.ts";
+import { everyPage } from "../src/library/pages.ts";
+import { copyName, draftOf, formOf, grouped, labels, matching, missing } from "../src/library/personas.ts";
+import type { Insight, Persona } from "../src/wire.ts";
+
+const persona = (name: string, more: Partial<Persona> = {}): Persona => ({
+  id: name,
+  name,
+  description: "",
+  system_prompt: `You are ${name}.`,
+  traits: [],
+  specialisations: [],
+  category: "role",
+  colour: "",
+  uses: 0,
+  success_rate: null,
+  level: 1,
+  shipped: true,
+  created_at: 0,
+  ...more,
+});
+const insight = (id: string, more: Partial<Insight> = {}): Insight => ({
+  id,
+  discussion: "dis_1",
+  project: null,
+  kind: "pain_point",
+  title: id,
+  detail: "",
+  category: "",
+  suggestion: null,
+  severity: null,
+  paired: null,
+  messages: [],
+  created_at: 0,
+  ...more,
+});
+
+test("every word must be found somewhere in a persona", () => {
+  const some = [persona("Ada", { traits: ["Blunt"] }), persona("Bo", { category: "thinker" })];
+  const names = (search: string) => matching(some, search).map((one) => one.name);
+  assert.deepEqual(names(""), ["Ada", "Bo"]);
+  assert.deepEqual(names("blunt ada"), ["Ada"]);
+  assert.deepEqual(names("thinker blunt"), []);
+});
+
+test("one's own personas come first, the shipped ones follow by category", () => {
+  const groups = grouped([
+    persona("Zoe"),
+    persona("Own", { shipped: false, category: "role" }),
+    persona("Amy"),
+    persona("Kay", { category: "challenger" }),
+    persona("Nil", { category: "" }),
+  ]);
+  assert.deepEqual(
+    groups.map((group) => [group.title, group.personas.map((one) => one.name)]),
+    [
+      ["Your own", ["Own"]],
+      ["Others", ["Nil"]],
+      ["Challenger", ["Kay"]],
+      ["Role", ["Amy", "Zoe"]],
+    ],
+  );
+});
+
+test("what stands in the editor becomes a persona, and back", () => {
+  const ada = persona("Ada", { traits: ["blunt", "kind"], colour: "#112233" });
+  const form = formOf(ada);
+  assert.equal(form.traits, "blunt, kind");
+  assert.deepEqual(draftOf(form).traits, ["blunt", "kind"]);
+  assert.deepEqual(labels(" a,, b , a "), ["a", "b"]);
+  assert.equal(draftOf({ ...form, name: "  Ada " }).name, "Ada");
+});
+
+test("an editor says what is missing", () => {
+  const form = formOf(persona("Ada"));
+  assert.equal(missing(form), "");
+  assert.match(missing({ ...form, name: " " }), /name/);
+  assert.match(missing({ ...form, system_prompt: "" }), /description or a system prompt/);
+  assert.match(missing({ ...form, traits: "x".repeat(61) }), /too long/);
+});
+
+test("a copy has a name of its own that fits", () => {
+  assert.equal(copyName("Ada", ["Ada"]), "Ada (copy)");
+  assert.equal(copyName("Ada", ["Ada", "ada (COPY)"]), "Ada (copy 2)");
+  assert.equal(copyName("x".repeat(60), []).length, 60);
+});
+
+test("an answer stands below what it answers", () => {
+  const pain = insight("pain");
+  const cure = insight("cure", { kind: "solution", paired: "pain" });
+  const [only, ...others] = paired([cure, pain]);
+  assert.equal(only?.insight, pain);
+  assert.deepEqual(only?.answers, [cure]);
+  assert.deepEqual(others, []);
+});
+
+test("what answers something that is not shown says so", () => {
+  const cure = insight("cure", { kind: "solution", paired: "pain" });
+  const [only] = paired([insight("pain"), cure], "solution");
+  assert.equal(only?.insight, cure);
+  assert.equal(only?.answered?.id, "pain");
+});
+
+test("nothing is lost in chains and circles of answers, and nothing stands twice", () => {
+  const some = [
+    insight("a", { paired: "b" }),
+    insight("b", { paired: "a" }),
+    insight("c"),
+    insight("d", { paired: "c" }),
+    insight("e", { paired: "d" }),
+    insight("f", { paired: "gone" }),
+  ];
+  const ids = paired(some).flatMap((one) => [one.insight.id, ...one.answers.map((answer) => answer.id)]);
+  assert.deepEqual(ids.toSorted(), ["a", "b", "c", "d", "e", "f"]);
+});
+
+test("only kinds that occur are offered", () => {
+  const some = [insight("a"), insight("b"), insight("c", { kind: "decision" })];
+  assert.deepEqual(kinds(some), [
+    { kind: "pain_point", count: 2 },
+    { kind: "decision", count: 1 },
+  ]);
+});
+
+test("how grave and how useful something is, in words", () => {
+  assert.equal(tone("blocker"), "bad");
+  assert.equal(tone("medium"), "warn");
+  assert.equal(tone(null), "");
+  assert.equal(usefulness(0.9), "Very useful");
+  assert.equal(usefulness(0), "Of little use");
+});
+
+test("only addresses of the web are links", () => {
+  assert.equal(webAddress(" https://example.org/x "), "https://example.org/x");
+  assert.equal(webAddress("javascript:alert(1)"), null);
+  assert.equal(webAddress("git@example.org:x"), null);
+});
+
+test("a list is read to its end", async () => {
+  const pages: Record<string, { some: readonly number[]; next: string | null }> = {
+    "": { some: [1, 2], next: "b" },
+    b: { some: [3], next: null },
+  };
+  const all = await everyPage(
+    (cursor) => Promise.resolve(pages[cursor ?? ""] ?? { some: [], next: null }),
+    (page) => page.some,
+  );
+  assert.deepEqual(all, [1, 2, 3]);
+});
