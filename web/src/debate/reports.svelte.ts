@@ -37,7 +37,9 @@ class Reports {
 
 /** What changes whenever something ended in a run, and again when it is known to be stored. */
 function standOf(run: Run): string {
-  const over = run.turns.filter((turn) => !isLive(turn)).map((turn) => `${turn.key}:${turn.state}:${turn.message}`);
+  const over = run.turns
+    .filter((turn) => !isLive(turn))
+    .map((turn) => `${turn.key}:${turn.state}:${turn.message}`);
   return [run.status === "waiting" ? "running" : run.status, ...over].join(" ");
 }
 
