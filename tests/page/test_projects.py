@@ -114,3 +114,6 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await expect(found).to_contain_text("seen 4 times")
     await expect(found.get_by_role("list", name="Evidence")).to_contain_text("Corners stay unused")
     await axe(page)
+
+    await discussions.get_by_role("link", name="Begin one").click()
+    await expect(page.get_by_label("Project", exact=True)).to_have_value(project)
