@@ -1,5 +1,6 @@
 """Projects: made and changed, their posts, and what was learnt in their discussions."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -116,4 +117,4 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await axe(page)
 
     await discussions.get_by_role("link", name="Begin one").click()
-    await expect(page.get_by_label("Project", exact=True)).to_have_value(project)
+    await expect(page.get_by_role("combobox", name=re.compile("^Project"))).to_have_value(project)
