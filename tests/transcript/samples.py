@@ -92,6 +92,7 @@ REPORT = Report(
     claims=LEDGER.claims,
     flips=LEDGER.flips,
     agreed=None,
+    notices=(),
     decisions=(),
     usage=Usage(5000, 600),
     cost=0.25,

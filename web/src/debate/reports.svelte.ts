@@ -35,9 +35,11 @@ class Reports {
   }
 }
 
-/** What changes whenever something ended in a run. */
+/** What changes whenever something ended in a run, and again when it is known to be stored. */
 function standOf(run: Run): string {
-  const over = run.turns.filter((turn) => !isLive(turn)).map((turn) => `${turn.key}:${turn.state}`);
+  const over = run.turns
+    .filter((turn) => !isLive(turn))
+    .map((turn) => `${turn.key}:${turn.state}:${turn.message}`);
   return [run.status === "waiting" ? "running" : run.status, ...over].join(" ");
 }
 
