@@ -1,5 +1,6 @@
 """Projects: made and changed, their posts, and what was learnt in their discussions."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -114,3 +115,6 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await expect(found).to_contain_text("seen 4 times")
     await expect(found.get_by_role("list", name="Evidence")).to_contain_text("Corners stay unused")
     await axe(page)
+
+    await discussions.get_by_role("link", name="Begin one").click()
+    await expect(page.get_by_role("combobox", name=re.compile("^Project"))).to_have_value(project)
