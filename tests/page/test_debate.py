@@ -78,9 +78,9 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     report = (await server.get(f"/api/runs/{run}")).body
     await page.goto(address)
     flips = page.get_by_role("region", name="Who changed position")
-    await expect(page.get_by_role("article", name="Gamma,")).to_have_count(0)
+    await expect(page.get_by_role("article", name="Gamma", exact=True)).to_have_count(0)
     await flips.get_by_role("link", name="I change my position").click()
-    answer = page.get_by_role("article", name="Gamma,")
+    answer = page.get_by_role("article", name="Gamma", exact=True)
     await expect(answer).to_be_focused()
     await expect(answer).to_be_in_viewport()
     await expect(answer).to_contain_text("I change my position.")
