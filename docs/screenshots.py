@@ -78,7 +78,7 @@ SCENES = (
         participants=[voice("Ida", "ida"), voice("Ben", "ben"), voice("Cy", "cy")],
         mode="advisors",
         rules={"advisors": {"synthesis": True, "early": 0}},
-        ready="Synthesis",
+        ready="What it comes to",
     ),
     Scene(
         name="directed",
@@ -103,9 +103,13 @@ async def main() -> None:
             browser = await playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
             for scene in SCENES:
                 await _taken(browser, server, scene)
-            await _view(browser, server, "/", "start")
+            await _view(browser, server, "/", "start", _models_are_found)
             await _view(browser, server, "/usage", "usage")
             await browser.close()
+
+
+async def _models_are_found(page: Page) -> None:
+    await page.get_by_text("Looking for models").wait_for(state="detached")
 
 
 async def _taken(browser: Browser, server: MootServer, scene: Scene) -> None:
@@ -148,7 +152,8 @@ async def _view(
         await page.goto(server.url + path)
         if ready is not None:
             await ready(page)
-        await page.wait_for_timeout(800)  # until fonts and pictures stand still
+        await page.wait_for_function("[...document.images].every((image) => image.complete)")
+        await page.wait_for_timeout(800)  # until everything stands still
         await page.screenshot(path=PICTURES / f"{name}{suffix}.png")
         await context.close()
 

@@ -40,7 +40,7 @@ async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootSer
     await roster.get_by_role("switch", name="Ben").click()
     await expect(roster.get_by_role("switch", name="Ben")).to_contain_text("rests")
 
-    await page.get_by_label("Your message").fill("We have had it for nine years.")
+    await page.get_by_role("textbox", name="Your message").fill("We have had it for nine years.")
     await page.keyboard.press("Enter")
     second = page.get_by_role("region", name="Answers to: We have had it")
     await expect(second.get_by_text("Speaks freely", exact=True)).to_have_count(1)

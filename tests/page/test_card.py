@@ -22,6 +22,12 @@ def card(page: Page, name: str) -> Locator:
     return page.get_by_role("article", name=name)
 
 
+async def top(shown: Locator) -> float:
+    box = await shown.bounding_box()
+    assert box is not None
+    return box["y"]
+
+
 async def more(page: Page, name: str, item: str) -> None:
     await card(page, name).get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name=item).click()
@@ -151,11 +157,9 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     await page.goto(f"{server.url}/d/{id}")
     cards = page.get_by_role("article")
     await expect(cards).to_have_count(3)
-    tops = {(await cards.nth(place).bounding_box() or {})["y"] for place in range(3)}
-    assert len(tops) == 1
+    assert len({await top(cards.nth(place)) for place in range(3)}) == 1
     await page.get_by_role("button", name="One column").click()
-    tops = {(await cards.nth(place).bounding_box() or {})["y"] for place in range(3)}
-    assert len(tops) == 3
+    assert len({await top(cards.nth(place)) for place in range(3)}) == 3
 
     await page.get_by_role("button", name="Tabs").click()
     await expect(cards).to_have_count(1)

@@ -87,7 +87,7 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
 
     await page.locator("#main").focus()
     await page.keyboard.press("]")
-    await expect(said.get_by_role("mark")).to_have_text("Could that be more than luck?")
+    await expect(said.locator("mark")).to_have_text("Could that be more than luck?")
     await said.get_by_role("button", name="draws a rectangle").click()
     await expect(moment).to_have_attribute("aria-valuetext", re.compile("Alpha draws a rectangle"))
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("a rectangle.$"))
@@ -112,7 +112,7 @@ async def test_a_further_question_goes_on_at_the_same_board(server: MootServer, 
     moment = board.get_by_role("slider", name="Moment")
     await expect(moment).to_have_attribute("max", "5")
     await expect(page.get_by_text("It is over. All 2 turns were taken.")).to_be_visible()
-    await page.get_by_label("Your message").fill("Beta, can it be tried out?")
+    await page.get_by_role("textbox", name="Your message").fill("Beta, can it be tried out?")
     await page.keyboard.press("Enter")
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers.*python code"))
     await expect(page.get_by_text("It is over.")).to_have_count(2)

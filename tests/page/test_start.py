@@ -209,6 +209,8 @@ async def test_on_a_phone_in_the_dark_nothing_is_cut_off(server: MootServer, pag
     await page.emulate_media(color_scheme="dark")
     await page.set_viewport_size({"width": 390, "height": 844})
     await page.goto(server.url)
+    await page.get_by_role("button", name="Ask my advisors").click()
+    await expect(page.get_by_role("button", name="Find perspectives")).to_be_visible()
     await page.get_by_role("button", name="Teach me").click()
     await page.locator("summary").filter(has_text="Rules").click()
     await expect(page.get_by_label("Turns until you have the word")).to_have_value("10")

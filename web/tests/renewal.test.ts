@@ -45,6 +45,11 @@ test("one that was stopped is forgotten", () => {
   assert.equal(turn?.renewal, null);
 });
 
+test("one that was stopped before it began is forgotten too", () => {
+  const turn = turnOf(hear(begun(), numbered("run_2", started, ended("stopped"))));
+  assert.deepEqual([turn?.text, turn?.renewal], ["Round.", null]);
+});
+
 test("an edited message is shown wherever it stands", () => {
   const open = withMessage(READ, { ...ANSWER, content: "Oval.", version: 2, versions: 2, edited: true });
   assert.deepEqual([turnOf(open)?.text, turnOf(open)?.edited, open.runs.length], ["Oval.", true, 1]);

@@ -65,14 +65,15 @@ export class Wizard {
     return persona;
   }
 
-  async remove({ name }: Proposal): Promise<void> {
-    const id = this.added.get(name)?.id;
-    if (!id) return;
+  async remove({ name }: Proposal): Promise<Persona | null> {
+    const persona = this.added.get(name);
+    if (!persona) return null;
     const gone = await this.#quietly(async () => {
-      await call("DELETE /api/personas/{id}", { path: { id } });
-      return true;
+      await call("DELETE /api/personas/{id}", { path: { id: persona.id } });
+      return persona;
     });
     if (gone) this.added = new Map([...this.added].filter(([one]) => one !== name));
+    return gone;
   }
 
   back(): void {

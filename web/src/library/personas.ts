@@ -25,20 +25,16 @@ export function matching(personas: readonly Persona[], search: string): readonly
   });
 }
 
-/** One's own come first, newest first; the shipped ones follow by their category. */
+/** One's own come first, newest first; the shipped ones follow by category and name. */
 export function grouped(personas: readonly Persona[]): readonly Group[] {
   const own = personas.filter((one) => !one.shipped);
-  const shipped = personas.filter((one) => one.shipped);
-  const categories = [...new Set(shipped.map((one) => one.category))].sort();
-  const groups = categories.map((category) => ({
-    title: category ? capitalised(category) : "Others",
-    personas: shipped.filter((one) => one.category === category).sort((a, b) => a.name.localeCompare(b.name)),
-  }));
-  return [...(own.length ? [{ title: "Your own", personas: own }] : []), ...groups];
-}
-
-export function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  const shipped = personas
+    .filter((one) => one.shipped)
+    .sort((a, b) => a.category.localeCompare(b.category) || a.name.localeCompare(b.name));
+  return [
+    { title: "Your own", personas: own },
+    { title: "Ship with Moot", personas: shipped },
+  ].filter((group) => group.personas.length);
 }
 
 /** What stands in the editor: labels are written with commas between them. */

@@ -2,11 +2,12 @@
 
 import { call, Refusal } from "../api.ts";
 import { kept } from "../shell/kept.ts";
-import type { Discussion, StoredFile } from "../wire.ts";
+import type { Discussion, Persona, StoredFile } from "../wire.ts";
 import { catalogue } from "./catalogue.svelte.ts";
 import { bodyOf, wrongIn, type Draft, type Wrong } from "./draft.ts";
+import { readyModels } from "./models.ts";
 import { firstTable } from "./samples.ts";
-import { EMPTY, missing, type Table } from "./table.ts";
+import { EMPTY, missing, MOST_SEATS, newSeat, withoutSeat, withSeat, type Table } from "./table.ts";
 
 const NEW: Draft = { message: "", table: EMPTY, project: null, language: null, cap: null, files: [] };
 const stored = kept<Draft>("start", NEW);
@@ -46,6 +47,21 @@ class Composing {
     if (this.table.seats.length || !catalogue.offers) return;
     const first = firstTable(catalogue.offers);
     if (first) this.change({ table: first });
+  }
+
+  /** Give somebody a seat who was just made up, through a model that is ready. */
+  seat(persona: Persona): void {
+    catalogue.personas = [persona, ...catalogue.personas.filter((one) => one.id !== persona.id)];
+    const model = readyModels(catalogue.offers ?? [])[0] ?? this.table.seats[0]?.model;
+    if (!model || this.table.seats.length >= MOST_SEATS) return;
+    this.table = withSeat(this.table, newSeat(model, { persona: persona.id }));
+  }
+
+  /** Take back whom nobody wanted after all. */
+  unseat(persona: Persona): void {
+    const gone = this.table.seats.filter((one) => one.persona === persona.id);
+    this.table = gone.reduce((table, one) => withoutSeat(table, one.key), this.table);
+    catalogue.personas = catalogue.personas.filter((one) => one.id !== persona.id);
   }
 
   /** Begin the discussion; where that fails, say beside what it is about why. */

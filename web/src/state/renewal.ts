@@ -18,7 +18,7 @@ export function renewing(open: Open, id: string): Open {
 
 function shown(turn: Turn, again: Run): Turn {
   const version = again.turns[0];
-  if (!version) return goesOn(again) ? { ...turn, renewal: fresh(again.id, turn, turn.at) } : turn;
+  if (!version) return { ...turn, renewal: goesOn(again) ? fresh(again.id, turn, turn.at) : null };
   if (turn.renewal === version) return turn;
   // That it ended is heard twice, by its turn and by its run, and it may have been read already.
   if (isAnswered(version) && turn.text !== version.text) return renewed(turn, version);

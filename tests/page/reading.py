@@ -1,0 +1,87 @@
+"""Scripted models that read discussions, and answer with the shapes that they are asked for."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from playwright.async_api import Locator
+
+from tests.serving import MootServer, serving
+
+READS = {
+    "export": {
+        "summary": "Round tables help people talk.",
+        "usefulness": 0.72,
+        "insights": [
+            {
+                "title": "Corners stay unused",
+                "detail": "A round table wastes the corners.",
+                "category": "space",
+                "kind": "pain_point",
+                "severity": "high",
+                "messages": ["m2"],
+            },
+            {
+                "title": "A bench uses the corner",
+                "detail": "It takes two more people.",
+                "suggestion": "Measure the wall.",
+                "category": "space",
+                "kind": "solution",
+                "paired": 0,
+                "messages": ["m2"],
+            },
+            {
+                "title": "Oak it is",
+                "detail": "Oak outlives the kitchen.",
+                "category": "material",
+                "kind": "decision",
+                "messages": [],
+            },
+        ],
+    },
+    "consolidate": {
+        "patterns": [
+            {
+                "kind": "pain",
+                "title": "Space is measured too late",
+                "description": "The room was measured after the choice.",
+                "evidence": ["Corners stay unused"],
+                "frequency": 4,
+                "severity": "high",
+                "tags": ["space", "planning"],
+            }
+        ]
+    },
+}
+
+SETTINGS = '[providers.scripted]\nscript = "readers.toml"\n'
+SCRIPT = "".join(
+    f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n" for name, answer in READS.items()
+)
+SCRIPT += "[slow]\nanswer = 'It never comes to this.'\ndelay = 600\n"
+SCRIPT += "[priced]\nprice = 2.5\nanswer = 'A round one, of oak, so that everybody hears everybody.'\n"
+
+
+@asynccontextmanager
+async def reading(folder: Path, settings: str = "") -> AsyncIterator[MootServer]:
+    """Serve with models that read."""
+    (folder / "readers.toml").write_text(SCRIPT, "utf-8")
+    async with serving(folder, settings=settings + SETTINGS) as server:
+        yield server
+
+
+async def discussed(server: MootServer, title: str, **more: object) -> str:
+    """Open a discussion, hear it to its end, and return its id."""
+    body = {"message": title, "title": title, "participants": ["scripted/priced"], **more}
+    reply = await server.post("/api/discussions", body)
+    assert reply.status == 201, reply
+    await server.heard(reply.body["run"]["id"])
+    return str(reply.body["discussion"]["id"])
+
+
+async def choose(place: Locator, model: str) -> None:
+    """Write who reads, and close the list that is offered meanwhile."""
+    field = place.get_by_role("combobox", name="Model that reads")
+    await field.fill(model)
+    await field.press("Enter")

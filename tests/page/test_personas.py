@@ -1,0 +1,61 @@
+"""Personas: found, read, copied, changed, made and deleted."""
+
+from playwright.async_api import Page, expect
+
+from tests.page.axe import axe
+from tests.serving import MootServer
+
+
+async def test_a_shipped_persona_is_read_and_a_copy_of_it_is_changed(server: MootServer, page: Page) -> None:
+    await page.goto(f"{server.url}/personas")
+    shipped = page.get_by_role("region", name="Ship with Moot")
+    await expect(shipped.get_by_role("button", name="Advocate", exact=True)).to_be_visible()
+    await axe(page)
+    await page.get_by_label("Search personas").fill("teacher")
+    await expect(shipped.get_by_role("listitem")).to_have_count(1)
+
+    await shipped.get_by_role("button", name="Teacher", exact=True).click()
+    sheet = page.get_by_role("dialog", name="Teacher")
+    await expect(sheet).to_contain_text("What the model is told")
+    await axe(page)
+    await sheet.get_by_role("button", name="Change a copy").click()
+    editor = page.get_by_role("dialog", name="Change a copy")
+    await expect(editor.get_by_label("Name")).to_have_value("Teacher (copy)")
+    await editor.get_by_label("Name").fill("Teacher of tables")
+    await editor.get_by_role("button", name="Add persona").click()
+    own = page.get_by_role("region", name="Your own")
+    await expect(own.get_by_role("button", name="Teacher of tables", exact=True)).to_be_visible()
+    await expect(own).to_contain_text("Not used yet")
+
+
+async def test_a_persona_is_made_changed_and_deleted(server: MootServer, page: Page) -> None:
+    await page.goto(f"{server.url}/personas")
+    await page.get_by_role("button", name="New persona").click()
+    editor = page.get_by_role("dialog", name="New persona")
+    await editor.get_by_label("Name").fill("Joiner")
+    await page.keyboard.press("Enter")
+    await expect(editor.get_by_role("alert")).to_contain_text("write a description or a system prompt")
+    await editor.get_by_label("Description").fill("Trusts wood more than words.")
+    await editor.get_by_label("Category").fill("craft")
+    await editor.get_by_label("Traits").fill("blunt, patient")
+    await editor.get_by_role("radio", name="Rust").check()
+    await axe(page)
+    await editor.get_by_role("button", name="Add persona").click()
+    card = page.get_by_role("region", name="Your own").get_by_role("listitem").filter(has_text="Joiner")
+    await expect(card).to_contain_text("blunt · patient")
+
+    await card.get_by_role("button", name="Joiner", exact=True).click()
+    editor = page.get_by_role("dialog", name="Edit Joiner")
+    await editor.get_by_label("System prompt").fill("You are a joiner.")
+    await editor.get_by_role("button", name="Save").click()
+    await expect(editor).to_have_count(0)
+    (made,) = [one for one in (await server.get("/api/personas")).body["personas"] if not one["shipped"]]
+    assert made["system_prompt"] == "You are a joiner."
+    assert made["traits"] == ["blunt", "patient"]
+    assert made["colour"] == "#b4532a"
+
+    await card.get_by_role("button", name="More about Joiner").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(card).to_have_count(0)
+    await expect(page.get_by_role("region", name="Your own")).to_have_count(0)

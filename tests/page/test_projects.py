@@ -1,0 +1,120 @@
+"""Projects: made and changed, their posts, and what was learnt in their discussions."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from tests.page.axe import axe
+from tests.page.reading import choose, discussed, reading
+from tests.page.watching import Watch
+from tests.serving import MootServer
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
+    async with reading(tmp_path) as server:
+        yield server
+
+
+async def test_a_project_is_made_changed_written_about_and_deleted(server: MootServer, page: Page) -> None:
+    await page.goto(f"{server.url}/projects")
+    await expect(page.get_by_text("No projects yet.")).to_be_visible()
+    await axe(page)
+    await page.get_by_role("button", name="Make a project").click()
+    editor = page.get_by_role("dialog", name="New project")
+    await editor.get_by_label("Name").fill("Kitchen")
+    await editor.get_by_label("Repository").fill("https://example.org/kitchen")
+    await editor.get_by_role("button", name="Make project").click()
+    await expect(page.get_by_role("heading", name="Kitchen", level=1)).to_be_visible()
+    link = page.get_by_role("link", name="Repository")
+    await expect(link).to_have_attribute("href", "https://example.org/kitchen")
+
+    await page.get_by_role("button", name="More about Kitchen").click()
+    await page.get_by_role("menuitem", name="Edit").click()
+    editor = page.get_by_role("dialog", name="Edit project")
+    await editor.get_by_label("Description").fill("A table for six.")
+    await editor.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("A table for six.")).to_be_visible()
+
+    posts = page.get_by_role("region", name="Posts")
+    await posts.get_by_role("button", name="Write a post").click()
+    editor = page.get_by_role("dialog", name="Write a post")
+    await editor.get_by_label("Title").fill("The floor is done")
+    await editor.get_by_label("What happened").fill("Stone tiles.")
+    await editor.get_by_role("button", name="Save as draft").click()
+    await expect(posts).to_contain_text("Draft")
+    await posts.get_by_role("button", name="More about The floor is done").click()
+    await page.get_by_role("menuitem", name="Publish").click()
+    await expect(posts).to_contain_text("Published")
+    await page.get_by_role("button", name="Undo").click()
+    await expect(posts).to_contain_text("Draft")
+    await axe(page)
+    await posts.get_by_role("button", name="More about The floor is done").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(posts).not_to_contain_text("The floor is done")
+
+    await page.get_by_role("button", name="More about Kitchen").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page).to_have_url(f"{server.url}/projects")
+    await expect(page.get_by_text("No projects yet.")).to_be_visible()
+
+
+async def test_what_was_learnt_is_written_down_searched_and_consolidated(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    project = (await server.post("/api/projects", {"name": "Kitchen"})).body["id"]
+    discussion = await discussed(server, "Round or square?", project=project)
+    await page.goto(f"{server.url}/projects/{project}")
+    patterns = page.get_by_role("region", name="Patterns")
+    await patterns.get_by_role("button", name="Consolidate").click()
+    watch.allow("409")
+    await patterns.get_by_role("button", name="Look for patterns").click()
+    await expect(patterns.get_by_role("alert")).to_contain_text("export one of its discussions first")
+
+    discussions = page.get_by_role("region", name="Discussions")
+    await expect(discussions.get_by_role("link", name="Round or square?")).to_have_attribute(
+        "href", f"/d/{discussion}"
+    )
+    await discussions.get_by_role("button", name="Write down what it came to").click()
+    dialog = page.get_by_role("dialog", name="What it came to")
+    await choose(dialog, "scripted/export")
+    await dialog.get_by_role("button", name="Write it down").click()
+    await expect(dialog).to_contain_text("Round tables help people talk.")
+    await axe(page)
+    await page.keyboard.press("Escape")
+
+    insights = page.get_by_role("region", name="Insights")
+    pain = insights.get_by_role("article").filter(has_text="Corners stay unused")
+    await expect(pain).to_contain_text("High")
+    await expect(pain).to_contain_text("Answered by")
+    await expect(pain).to_contain_text("A bench uses the corner")
+    said = pain.get_by_role("link", name="message 1").first
+    assert (await said.get_attribute("href") or "").startswith(f"/d/{discussion}#msg_")
+    await insights.get_by_role("button", name="Decision").click()
+    await expect(insights.get_by_role("article")).to_have_count(1)
+    await insights.get_by_role("button", name="All").click()
+    await insights.get_by_label("Search insights").fill("bench")
+    await expect(insights.get_by_role("article").filter(has_text="Oak it is")).to_have_count(0)
+    await expect(insights.get_by_role("article").filter(has_text="A bench uses")).to_have_count(1)
+
+    await patterns.get_by_role("button", name="Consolidate").click()
+    await choose(patterns, "scripted/slow")
+    await patterns.get_by_role("button", name="Look for patterns").click()
+    await expect(patterns.get_by_role("status")).to_contain_text("Looking for what recurs")
+    await patterns.get_by_role("button", name="Stop").click()
+    await expect(patterns.get_by_role("alert")).to_contain_text("Stopped.")
+    await choose(patterns, "scripted/consolidate")
+    await patterns.get_by_role("button", name="Look for patterns").click()
+    found = patterns.get_by_role("article")
+    await expect(found).to_contain_text("Space is measured too late")
+    await expect(found).to_contain_text("seen 4 times")
+    await expect(found.get_by_role("list", name="Evidence")).to_contain_text("Corners stay unused")
+    await axe(page)
+
+    await discussions.get_by_role("link", name="Begin one").click()
+    await expect(page.get_by_role("combobox", name=re.compile("^Project"))).to_have_value(project)

@@ -1,0 +1,58 @@
+"""Usage: sums, plots with their tables, and the budget of the week."""
+
+import re
+from pathlib import Path
+
+from playwright.async_api import Page, expect
+
+from tests.page.axe import axe
+from tests.page.reading import discussed, reading
+
+
+async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
+    tmp_path: Path, page: Page
+) -> None:
+    async with reading(tmp_path, "budget = 1\n") as server:
+        discussion = await discussed(server, "Round or square?")
+        await page.goto(f"{server.url}/usage")
+        models = page.get_by_role("region", name="By model")
+        await expect(models.get_by_role("row").filter(has_text="scripted/priced")).to_contain_text("$0.0")
+        link = page.get_by_role("region", name="By discussion").get_by_role("link", name="Round or square?")
+        await expect(link).to_have_attribute("href", f"/d/{discussion}")
+        await expect(page.get_by_role("region", name="By purpose")).to_contain_text("Answers")
+        days = page.get_by_role("region", name="By day")
+        await expect(days.get_by_role("img")).to_have_attribute("aria-label", re.compile("^Cost by day"))
+        await days.get_by_text("Show as a table").click()
+        await expect(days.get_by_role("row")).to_have_count(2)
+        await axe(page)
+
+        await page.get_by_role("button", name="Tokens", exact=True).click()
+        await expect(days.get_by_role("img")).to_have_attribute("aria-label", re.compile("^Tokens by day"))
+        await page.get_by_role("button", name="7 days").click()
+        await expect(page).to_have_url(f"{server.url}/usage?days=7")
+        await page.reload()
+        await expect(page.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
+
+        budget = page.get_by_role("region", name="This week's budget")
+        await expect(budget).to_contain_text("left of $1.00")
+        await budget.get_by_role("button", name="Begin the week anew").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Begin anew").click()
+        await expect(budget).to_contain_text("Begun anew already this week")
+        await expect(budget).to_contain_text("$0 spent")
+
+
+async def test_without_any_use_there_is_a_way_to_some_also_on_a_dark_phone(
+    tmp_path: Path, page: Page
+) -> None:
+    async with reading(tmp_path) as server:
+        await page.set_viewport_size({"width": 390, "height": 844})
+        await page.emulate_media(color_scheme="dark")
+        await page.goto(f"{server.url}/usage")
+        await expect(page.get_by_role("link", name="Begin a discussion")).to_be_visible()
+        await expect(page.get_by_text("Your account has no budget")).to_be_visible()
+        await axe(page)
+        await discussed(server, "Round or square?")
+        await page.reload()
+        await expect(page.get_by_role("region", name="By model")).to_contain_text("scripted/priced")
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+        await axe(page)
