@@ -1,6 +1,6 @@
 /** The discussion that is being begun. It outlives the view and the page, until it is sent. */
 
-import { call, Refusal } from "../api.ts";
+import { call, newKey, Refusal } from "../api.ts";
 import { kept } from "../shell/kept.ts";
 import type { Discussion, Persona, StoredFile } from "../wire.ts";
 import { catalogue } from "./catalogue.svelte.ts";
@@ -96,13 +96,6 @@ class Composing {
 /** A draft may have been kept by an older page, which knew less. */
 function restored(draft: Partial<Draft>): Draft {
   return { ...NEW, ...draft, table: { ...EMPTY, ...draft.table } };
-}
-
-/** Not `crypto.randomUUID`, which browsers only have on https and on this machine. */
-function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
 }
 
 export const composing = new Composing();
