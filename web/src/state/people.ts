@@ -11,7 +11,7 @@ export interface Person {
 }
 
 /** Hues far apart from each other, in the order of the seats; each is readable on light and dark. */
-export const COLOURS = [
+const COLOURS = [
   "#2f7d80",
   "#b4532a",
   "#6a5acd",
