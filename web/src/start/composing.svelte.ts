@@ -3,9 +3,10 @@
 import { call, newKey, Refusal } from "../api.ts";
 import { kept } from "../shell/kept.ts";
 import type { Discussion, Persona, StoredFile } from "../wire.ts";
+import { models } from "../models/models.svelte.ts";
 import { catalogue } from "./catalogue.svelte.ts";
 import { bodyOf, wrongIn, type Draft, type Wrong } from "./draft.ts";
-import { readyModels } from "./models.ts";
+import { readyModels } from "../models/offers.ts";
 import { firstTable } from "./samples.ts";
 import { EMPTY, missing, MOST_SEATS, newSeat, withoutSeat, withSeat, type Table } from "./table.ts";
 
@@ -44,15 +45,15 @@ class Composing {
 
   /** Lay a first table with what can be asked, where nobody has laid one. */
   begin(): void {
-    if (this.table.seats.length || !catalogue.offers) return;
-    const first = firstTable(catalogue.offers);
+    if (this.table.seats.length || !models.offers) return;
+    const first = firstTable(models.offers);
     if (first) this.change({ table: first });
   }
 
   /** Give somebody a seat who was just made up, through a model that is ready. */
   seat(persona: Persona): void {
     catalogue.personas = [persona, ...catalogue.personas.filter((one) => one.id !== persona.id)];
-    const model = readyModels(catalogue.offers ?? [])[0] ?? this.table.seats[0]?.model;
+    const model = readyModels(models.offers ?? [])[0] ?? this.table.seats[0]?.model;
     if (!model || this.table.seats.length >= MOST_SEATS) return;
     this.table = withSeat(this.table, newSeat(model, { persona: persona.id }));
   }
