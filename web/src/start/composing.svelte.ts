@@ -1,8 +1,9 @@
 /** The discussion that is being begun. It outlives the view and the page, until it is sent. */
 
 import { call, newKey, Refusal } from "../api.ts";
+import { Uploads } from "../composer/uploads.svelte.ts";
 import { kept } from "../shell/kept.ts";
-import type { Discussion, Persona, StoredFile } from "../wire.ts";
+import type { Discussion, Persona } from "../wire.ts";
 import { models } from "../models/models.svelte.ts";
 import { catalogue } from "./catalogue.svelte.ts";
 import { bodyOf, wrongIn, type Draft, type Wrong } from "./draft.ts";
@@ -17,8 +18,14 @@ class Composing {
   draft = $state.raw<Draft>(restored(stored.read()));
   wrong = $state.raw<Wrong>({});
   isSending = $state(false);
+  /** What is attached; what of it has arrived becomes part of the draft. */
+  readonly uploads = new Uploads();
   /** A request that was lost on the way is sent again under the same key, so that it is done once. */
   #key = "";
+
+  constructor() {
+    this.uploads.put(this.draft.files);
+  }
 
   get table(): Table {
     return this.draft.table;
@@ -33,14 +40,6 @@ class Composing {
     this.draft = { ...this.draft, ...some };
     this.#key = "";
     stored.write(this.draft);
-  }
-
-  attach(file: StoredFile): void {
-    this.change({ files: [...this.draft.files, file] });
-  }
-
-  detach(id: string): void {
-    this.change({ files: this.draft.files.filter((file) => file.id !== id) });
   }
 
   /** Lay a first table with what can be asked, where nobody has laid one. */
@@ -76,6 +75,7 @@ class Composing {
       const body = bodyOf(this.draft, catalogue.personas);
       const started = await call("POST /api/discussions", { body, key: this.#key });
       this.change({ message: "", files: [] });
+      this.uploads.clear();
       return started.discussion;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -89,6 +89,7 @@ class Composing {
 
   #checked(): Wrong {
     if (!this.draft.message.trim()) return { question: "Write a question first." };
+    if (this.uploads.isBusy) return { question: "Wait a moment: a file is still on its way." };
     const lacks = missing(this.table);
     return lacks ? { table: lacks } : {};
   }
