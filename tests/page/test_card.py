@@ -52,8 +52,8 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
 
     await failed.get_by_role("button", name="Another model").click()
     picker = page.get_by_role("dialog", name="Which model answers for Unauthorized?")
-    await picker.get_by_label("Search models").fill("scripted ech")
-    await expect(picker.get_by_role("button", name="scripted/echo")).to_be_visible()
+    await picker.get_by_role("combobox", name="Model").fill("scripted ech")
+    await expect(picker.get_by_role("option", name="scripted/echo")).to_be_visible()
     await axe(page)
     await page.keyboard.press("Enter")
     await expect(failed).to_contain_text("Why a round table?")
@@ -86,8 +86,8 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     assert await page.evaluate("navigator.clipboard.readText()") == "Because it has no head."
 
     await more(page, "Echo", "Answer again with another model")
-    await page.get_by_label("Search models").fill("scripted/scholar")
-    await page.keyboard.press("Enter")
+    await page.get_by_role("combobox", name="Model").fill("scripted/scholar")
+    await page.get_by_role("option", name="scripted/scholar").click()
     await expect(echo.get_by_text("4/4")).to_be_visible()
     await expect(echo).to_contain_text("scripted/scholar")
 

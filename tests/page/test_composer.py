@@ -12,10 +12,10 @@ from tests.serving import MootServer, serving
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR4nGNgYPhPIhrVMKphyGoAAJjl/wGsoxM3AAAAAElFTkSuQmCC"
 )
-DROP = """(form) => {
+DROP = """(box) => {
     const data = new DataTransfer();
     data.items.add(new File(['# Dropped'], 'dropped.md', { type: 'text/markdown' }));
-    form.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+    box.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
 }"""
 PASTE = """(box) => {
     const data = new DataTransfer();
@@ -129,7 +129,7 @@ async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
     await expect(composer.get_by_role("alert").filter(has_text="film.mp4 is of a kind")).to_be_visible()
     await expect(files.get_by_role("alert")).to_contain_text("no text in UTF-8")
     await files.get_by_role("button", name="Remove odd.txt").click()
-    await composer.evaluate(DROP)
+    await box(page).evaluate(DROP)
     await box(page).evaluate(PASTE)
     await expect(files.get_by_role("listitem")).to_have_count(3)
     await expect(files.get_by_role("progressbar")).to_have_count(0)
@@ -160,8 +160,7 @@ async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServe
 
     await box(page).fill("")
     go_on = page.get_by_role("group", name="Go on without you")
-    await go_on.get_by_label("For how many turns").select_option("2")
-    await go_on.get_by_role("button", name="Go on").click()
+    await go_on.get_by_label("For how many turns").press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Stop", exact=True).click()
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)

@@ -18,6 +18,13 @@ export interface Asking<C extends Call> {
   key?: string;
 }
 
+/** A key for a request. Not `crypto.randomUUID`, which browsers only have on https and on this machine. */
+export function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
+}
+
 /** The server said no, in words that tell what to do. */
 export class Refusal extends Error {
   readonly status: number;

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { troubleOf } from "../src/card/faults.ts";
-import { offers } from "../src/card/models.ts";
 import { shares, written } from "../src/card/parts.ts";
-import type { Fault, ProviderModels, Shown } from "../src/wire.ts";
+import type { Fault, Shown } from "../src/wire.ts";
 
 const fault = (kind: Fault["kind"], message = "It broke.", retry_after: number | null = null): Fault => ({
   kind,
@@ -53,16 +52,4 @@ test("a prompt is copied with what each part is", () => {
     written([part("mode", 1, "Be brief."), file]),
     "[user · rules of the table]\nBe brief.\n\n[user · file · a.png]\n(a file of 12 bytes)",
   );
-});
-
-test("models are found by all words, and only those that can be asked", () => {
-  const providers = [
-    { provider: "scripted", ready: true, models: ["scripted/long", "scripted/echo"] },
-    { provider: "openai", ready: false, models: ["openai/large"] },
-  ] as unknown as ProviderModels[];
-  assert.deepEqual(
-    offers(providers, "SCR ec").map((one) => one.name),
-    ["scripted/echo"],
-  );
-  assert.deepEqual(offers(providers, "openai"), []);
 });

@@ -1,6 +1,6 @@
 /** What one can do with an answer. Why something was not done is told in its card. */
 
-import { call } from "../api.ts";
+import { call, newKey } from "../api.ts";
 import { deskOf } from "../composer/desk.svelte.ts";
 import { live } from "../live.svelte.ts";
 import { isAnswered, isLive, type Turn } from "../state/turn.ts";
@@ -50,7 +50,7 @@ export class CardActs {
       call("POST /api/discussions/{id}/turns/{turn}/again", {
         path: this.#path(),
         body: { model },
-        key: crypto.randomUUID(),
+        key: newKey(),
       }),
     );
   }

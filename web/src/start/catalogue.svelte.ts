@@ -1,41 +1,19 @@
-/** What there is to choose from: models, personas, projects, kept line-ups. Read when a view needs it, and kept. */
+/** What there is to choose from: personas, projects, kept line-ups. Read when a view needs it, and kept. */
 
 import { call } from "../api.ts";
+import { models } from "../models/models.svelte.ts";
 import type { LineUp, Persona, Project } from "../wire.ts";
-import { offersOf, type Offer } from "./models.ts";
 
 const PAGE = 100;
 
 class Catalogue {
-  /** Null until the providers have been asked. */
-  offers = $state.raw<readonly Offer[] | null>(null);
   personas = $state.raw<readonly Persona[]>([]);
   projects = $state.raw<readonly Project[]>([]);
   lineUps = $state.raw<readonly LineUp[]>([]);
-  /** Why the models are not known. */
-  trouble = $state.raw("");
 
-  /** Read everything anew; what is known already stays until then. */
+  /** Read everything anew, the models too; what is known already stays until then. */
   async read(): Promise<void> {
-    await Promise.all([this.readModels(), this.#readPersonas(), this.#readProjects(), this.readLineUps()]);
-  }
-
-  /** Ask all providers, or one of them, for its models. */
-  async readModels(provider?: string): Promise<void> {
-    try {
-      const [statuses, asked] = await Promise.all([
-        call("GET /api/providers"),
-        call("GET /api/models", { query: { provider } }),
-      ]);
-      const found = offersOf(statuses, asked);
-      const changed = new Map(found.map((offer) => [offer.provider, offer]));
-      this.offers = provider
-        ? (this.offers ?? []).map((offer) => changed.get(offer.provider) ?? offer)
-        : found;
-      this.trouble = "";
-    } catch (error) {
-      this.trouble = (error as Error).message;
-    }
+    await Promise.all([models.read(), this.#readPersonas(), this.#readProjects(), this.readLineUps()]);
   }
 
   async readLineUps(): Promise<void> {

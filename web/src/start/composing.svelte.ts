@@ -1,11 +1,13 @@
 /** The discussion that is being begun. It outlives the view and the page, until it is sent. */
 
-import { call, Refusal } from "../api.ts";
+import { call, newKey, Refusal } from "../api.ts";
+import { Uploads } from "../composer/uploads.svelte.ts";
 import { kept } from "../shell/kept.ts";
-import type { Discussion, Persona, StoredFile } from "../wire.ts";
+import type { Discussion, Persona } from "../wire.ts";
+import { models } from "../models/models.svelte.ts";
 import { catalogue } from "./catalogue.svelte.ts";
 import { bodyOf, wrongIn, type Draft, type Wrong } from "./draft.ts";
-import { readyModels } from "./models.ts";
+import { readyModels } from "../models/offers.ts";
 import { firstTable } from "./samples.ts";
 import { EMPTY, missing, MOST_SEATS, newSeat, withoutSeat, withSeat, type Table } from "./table.ts";
 
@@ -16,8 +18,14 @@ class Composing {
   draft = $state.raw<Draft>(restored(stored.read()));
   wrong = $state.raw<Wrong>({});
   isSending = $state(false);
+  /** What is attached; what of it has arrived becomes part of the draft. */
+  readonly uploads = new Uploads();
   /** A request that was lost on the way is sent again under the same key, so that it is done once. */
   #key = "";
+
+  constructor() {
+    this.uploads.put(this.draft.files);
+  }
 
   get table(): Table {
     return this.draft.table;
@@ -34,25 +42,17 @@ class Composing {
     stored.write(this.draft);
   }
 
-  attach(file: StoredFile): void {
-    this.change({ files: [...this.draft.files, file] });
-  }
-
-  detach(id: string): void {
-    this.change({ files: this.draft.files.filter((file) => file.id !== id) });
-  }
-
   /** Lay a first table with what can be asked, where nobody has laid one. */
   begin(): void {
-    if (this.table.seats.length || !catalogue.offers) return;
-    const first = firstTable(catalogue.offers);
+    if (this.table.seats.length || !models.offers) return;
+    const first = firstTable(models.offers);
     if (first) this.change({ table: first });
   }
 
   /** Give somebody a seat who was just made up, through a model that is ready. */
   seat(persona: Persona): void {
     catalogue.personas = [persona, ...catalogue.personas.filter((one) => one.id !== persona.id)];
-    const model = readyModels(catalogue.offers ?? [])[0] ?? this.table.seats[0]?.model;
+    const model = readyModels(models.offers ?? [])[0] ?? this.table.seats[0]?.model;
     if (!model || this.table.seats.length >= MOST_SEATS) return;
     this.table = withSeat(this.table, newSeat(model, { persona: persona.id }));
   }
@@ -75,6 +75,7 @@ class Composing {
       const body = bodyOf(this.draft, catalogue.personas);
       const started = await call("POST /api/discussions", { body, key: this.#key });
       this.change({ message: "", files: [] });
+      this.uploads.clear();
       return started.discussion;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -88,6 +89,7 @@ class Composing {
 
   #checked(): Wrong {
     if (!this.draft.message.trim()) return { question: "Write a question first." };
+    if (this.uploads.isBusy) return { question: "Wait a moment: a file is still on its way." };
     const lacks = missing(this.table);
     return lacks ? { table: lacks } : {};
   }
@@ -96,13 +98,6 @@ class Composing {
 /** A draft may have been kept by an older page, which knew less. */
 function restored(draft: Partial<Draft>): Draft {
   return { ...NEW, ...draft, table: { ...EMPTY, ...draft.table } };
-}
-
-/** Not `crypto.randomUUID`, which browsers only have on https and on this machine. */
-function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
 }
 
 export const composing = new Composing();

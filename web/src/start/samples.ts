@@ -1,6 +1,6 @@
 /** Tables to begin with, each with questions that suit it: laid with the models that are there. */
 
-import { readyModels, type Offer } from "./models.ts";
+import { readyModels, type Offer } from "../models/offers.ts";
 import { ADVISORS, DEBATE, DIRECTED, EMPTY, newSeat, type Seat, type Table } from "./table.ts";
 import type { Mode } from "./modes.ts";
 

@@ -11,16 +11,7 @@ export interface Person {
 }
 
 /** Hues far apart from each other, in the order of the seats; each is readable on light and dark. */
-export const COLOURS = [
-  "#2f7d80",
-  "#b4532a",
-  "#6a5acd",
-  "#a07a12",
-  "#b03a6b",
-  "#3f7f3f",
-  "#3a6fb5",
-  "#8a5a44",
-];
+const COLOURS = ["#2f7d80", "#b4532a", "#6a5acd", "#a07a12", "#b03a6b", "#3f7f3f", "#3a6fb5", "#8a5a44"];
 
 export function person(discussion: Discussion | null, id: string, name: string | null = null): Person {
   const seats = discussion?.participants ?? [];

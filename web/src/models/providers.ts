@@ -1,6 +1,6 @@
 /** What providers are called, and what to do to hear their models. */
 
-import type { Offer } from "./models.ts";
+import type { Offer } from "./offers.ts";
 
 interface About {
   readonly title: string;

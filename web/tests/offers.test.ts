@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isModel, readyModels, search } from "../../src/start/models.ts";
-import { isHere, standing } from "../../src/start/providers.ts";
-import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED, SILENT, offer } from "./offers.ts";
+import { isModel, readyModels, search } from "../src/models/offers.ts";
+import { isHere, standing } from "../src/models/providers.ts";
+import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED, SILENT, offer } from "./providers.ts";
 
 test("what is there is told apart from what needs something first", () => {
   const all = [OPENAI, OLLAMA, KEYLESS, SILENT, offer("bad", { key: "own" })];
