@@ -13,14 +13,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from tests.databases import Kind, database_url
+from tests.databases import Kind, database_url, migrated_url
 from tests.serving import MootServer, Reply
 
 SECRET = "3tQz8Wf0Yb5KxN1rJv7LpS2cHd9GmU4e"
@@ -196,9 +196,18 @@ class Site:
         started = (await self.ask(f"/api/discussions/{discussion}/continue", {"turns": turns})).body
         return Reader(self, discussion, started["run"]["id"])
 
+    async def killed(self) -> None:
+        """Kill the only server, and start it again."""
+        [server] = self.servers
+        server.kill()
+        await server.start()
+
     async def close(self) -> None:
         for server in self.servers:
             await server.close()
+
+
+SomeSite = TypeVar("SomeSite", bound=Site)
 
 
 @asynccontextmanager
@@ -207,6 +216,20 @@ async def site(kind: Kind, folder: Path, *, servers: int = 1, lease: float = 2.0
         here = Site(folder, url, ledger, lease)
         try:
             await asyncio.gather(*(here.add() for _ in range(servers)))
+            yield here
+        finally:
+            await here.close()
+
+
+@asynccontextmanager
+async def manned(
+    place: type[SomeSite], models: Ledger, kind: Kind, folder: Path, lease: float = 2.0
+) -> AsyncIterator[SomeSite]:
+    """A place of one server, with models of its own behind it."""
+    async with models.serving(), migrated_url(kind, folder) as url:
+        here = place(folder, url, models, lease)
+        try:
+            await here.add()
             yield here
         finally:
             await here.close()

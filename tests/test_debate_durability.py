@@ -11,8 +11,8 @@ import pytest_asyncio
 from aiohttp import web
 
 from tests.api import advising, debating
-from tests.chaos import Call, Ledger, Reader, Site, _delta
-from tests.databases import KINDS, database_url
+from tests.chaos import Call, Ledger, Reader, Site, _delta, manned
+from tests.databases import KINDS
 from tests.store.hearing import SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -78,7 +78,10 @@ class Debaters(Ledger):
 class Hall(Site):
     """A server, and models that debate behind it."""
 
-    models: Debaters
+    @property
+    def models(self) -> Debaters:
+        assert isinstance(self.ledger, Debaters)
+        return self.ledger
 
     async def debate(self, *scripts: str, **more: Any) -> tuple[Reader, list[str]]:
         """Open a debate between models that nobody else has."""
@@ -92,26 +95,13 @@ class Hall(Site):
             (call.model.partition("-")[0], phase(call)) for call in self.models.calls if call.model in names
         )
 
-    async def killed(self) -> None:
-        [server] = self.servers
-        server.kill()
-        await server.start()
-
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
 async def hall(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Hall]:
-    folder = tmp_path_factory.mktemp("hall")
-    async with Debaters().serving() as models, database_url(request.param, folder) as url:
-        here = Hall(folder, url, models, lease=2.0)
-        assert isinstance(models, Debaters)
-        here.models = models
-        try:
-            await here.add()
-            yield here
-        finally:
-            await here.close()
+    async with manned(Hall, Debaters(), request.param, tmp_path_factory.mktemp("hall")) as hall:
+        yield hall
 
 
 class Again(Reader):

@@ -15,8 +15,8 @@ from moot.board.replay import replayed
 from moot.engine.boards import drawn
 from moot.model.events import Event
 from tests.api import lessons
-from tests.chaos import Call, Ledger, Reader, Site, _delta
-from tests.databases import KINDS, database_url
+from tests.chaos import Call, Ledger, Reader, Site, _delta, manned
+from tests.databases import KINDS
 from tests.store.hearing import SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -68,7 +68,10 @@ class Class(Ledger):
 class School(Site):
     """A server, and agents of lessons behind it."""
 
-    models: Class
+    @property
+    def models(self) -> Class:
+        assert isinstance(self.ledger, Class)
+        return self.ledger
 
     async def lesson(self) -> tuple[Reader, list[str]]:
         """Open a lesson of three that nobody else has."""
@@ -83,26 +86,13 @@ class School(Site):
             if call.model in names
         )
 
-    async def killed(self) -> None:
-        [server] = self.servers
-        server.kill()
-        await server.start()
-
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
 async def school(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[School]:
-    folder = tmp_path_factory.mktemp("school")
-    async with Class().serving() as models, database_url(request.param, folder) as url:
-        here = School(folder, url, models, lease=2.0)
-        assert isinstance(models, Class)
-        here.models = models
-        try:
-            await here.add()
-            yield here
-        finally:
-            await here.close()
+    async with manned(School, Class(), request.param, tmp_path_factory.mktemp("school")) as school:
+        yield school
 
 
 def calls_to(name: str, *, decision: bool) -> Callable[[Call], bool]:

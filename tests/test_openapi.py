@@ -16,7 +16,7 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
 from moot.model.stateless import NAMES
-from tests.databases import database_url
+from tests.databases import migrated_url
 from tests.serving import MootServer, serving
 
 CHECKS = [
@@ -77,7 +77,7 @@ def server(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> 
     @asynccontextmanager
     async def served() -> AsyncIterator[MootServer]:
         async with (
-            database_url("postgres", folder) as url,
+            migrated_url("postgres", folder) as url,
             serving(folder, url, settings=SETTINGS) as server,
         ):
             yield server

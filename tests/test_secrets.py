@@ -16,9 +16,8 @@ from moot.lab.server import serving as lab_serving
 from moot.providers.scripts import BUILT_IN, Scripts
 from moot.store.accounts import Accounts
 from moot.store.database import Database
-from moot.store.migration import migrate
 from tests import lessons
-from tests.databases import KINDS, Kind, database_url
+from tests.databases import KINDS, Kind, migrated_url
 from tests.lessons import MIRA, TOM
 from tests.serving import MootServer, Reply
 
@@ -169,10 +168,9 @@ async def test_no_secret_is_found_anywhere(kind: Kind, tmp_path: Path) -> None:
     lab = Lab(Scripts(BUILT_IN))
     async with (
         lab_serving(lab) as lab_url,
-        database_url(kind, tmp_path) as url,
+        migrated_url(kind, tmp_path) as url,
         Database(url) as database,
     ):
-        await migrate(database)
         for name in ("ada", "bob"):
             await Accounts(database).add(name, PASSWORD)
         async with listening(tmp_path, url, lab_url) as server:

@@ -13,10 +13,9 @@ from sqlalchemy import select
 from moot.model.accounts import Caller
 from moot.store.accounts import Accounts
 from moot.store.database import Database
-from moot.store.migration import migrate
 from moot.store.schema import metadata
 from tests import lessons
-from tests.databases import KINDS, database_url
+from tests.databases import KINDS, migrated_url
 from tests.serving import MootServer, Reply, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -98,8 +97,7 @@ async def stage(
     folder = tmp_path_factory.mktemp("tenancy")
     (folder / "reader.toml").write_text(READER, "utf-8")
     scripted = '[providers.scripted]\nscript = "reader.toml"\n'
-    async with database_url(request.param, folder) as url, Database(url) as database:
-        await migrate(database)
+    async with migrated_url(request.param, folder) as url, Database(url) as database:
         ada, bob = [await _with_token(Accounts(database), name) for name in ("ada", "bob")]
         async with serving(folder, url, settings=scripted, MOOT_AUTH="accounts") as server:
             session = await _logged_in(server, "bob")

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from moot.lab.server import serving as lab_serving
 from tests.api.journey import Journey, RecordingLab
-from tests.databases import KINDS, database_url
+from tests.databases import KINDS, migrated_url
 from tests.serving import serving
 
 SETTINGS = """\
@@ -40,7 +40,7 @@ async def journey(
     lab = RecordingLab()
     async with (
         lab_serving(lab) as lab_url,
-        database_url(request.param, folder) as url,
+        migrated_url(request.param, folder) as url,
         serving(folder, url, settings=SETTINGS.format(url=lab_url)) as server,
     ):
         yield Journey(server, lab)

@@ -42,6 +42,7 @@ BAD = {
         GOOD | {"participants": [{"model": "lab/quick", "temperature": 3}]},
         "participants[0].temperature",
     ),
+    "many files": (GOOD | {"files": ["file_x"] * 11}, "files"),
     "an unknown mode": (GOOD | {"mode": "shouting"}, "mode"),
     "no rounds": (GOOD | {"rounds": 0}, "rounds"),
     "many rounds": (GOOD | {"rounds": 11}, "rounds"),

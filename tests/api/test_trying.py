@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from moot.model.trials import MOST_ROUNDS
-from tests.databases import KINDS, database_url
+from tests.databases import KINDS, migrated_url
 from tests.serving import SECONDS, MootServer, serving
 
 ASSERTIONS = "It gives a reason.\nIt names a source."
@@ -19,7 +19,7 @@ ASSERTIONS = "It gives a reason.\nIt names a source."
 @pytest.fixture(params=KINDS)
 async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MootServer]:
     async with (
-        database_url(request.param, tmp_path) as url,
+        migrated_url(request.param, tmp_path) as url,
         serving(tmp_path, url, MOOT_LEASE="1") as server,
     ):
         yield server

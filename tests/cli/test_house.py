@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from httpx import ASGITransport, AsyncClient
 
-from moot.cli.house import House, opened
+from moot.cli.house import PARTS, House, opened
 from moot.cli.settings import Settings
 from moot.engine.hall import Opening, Started
 from moot.engine.seating import Wanted
@@ -16,6 +16,7 @@ from moot.store.database import Database
 from moot.store.sealer import Sealer
 from tests.databases import KINDS, Kind, database_url, migrated
 from tests.server.talking import SECRET
+from web.wire import STRUCTS
 
 ENVIRONMENT = {"MOOT_SECRET": SECRET}
 
@@ -153,3 +154,14 @@ async def test_on_a_database_of_many_the_secret_is_asked_for(
     ):
         assert ("MOOT_SECRET" in caplog.text) is warned
         await house.leave()
+
+
+def test_no_field_of_a_body_is_called_like_a_part() -> None:
+    """Litestar takes such a field for the part, and a mistake in it for ours."""
+    fields = {
+        field.encode_name
+        for shape in STRUCTS
+        if shape.cls.__struct_config__.forbid_unknown_fields
+        for field in shape.fields
+    }
+    assert fields.isdisjoint(PARTS)

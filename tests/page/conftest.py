@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from tests.databases import migrated_url
 from tests.node import install
 from tests.page.browser import OPTIONS, chromium
 from tests.page.watching import Watch
@@ -57,5 +58,5 @@ async def watch(page: Page) -> AsyncIterator[Watch]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
     """Serve Moot and its page as a process of its own, with a data folder of its own."""
-    async with serving(tmp_path) as server:
+    async with migrated_url("sqlite", tmp_path) as url, serving(tmp_path, url) as server:
         yield server

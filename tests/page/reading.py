@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from playwright.async_api import Locator
+
 from tests.serving import MootServer, serving
 
 READS = {
@@ -76,3 +78,10 @@ async def discussed(server: MootServer, title: str, **more: object) -> str:
     assert reply.status == 201, reply
     await server.heard(reply.body["run"]["id"])
     return str(reply.body["discussion"]["id"])
+
+
+async def choose(place: Locator, model: str) -> None:
+    """Write who reads, and close the list that is offered meanwhile."""
+    field = place.get_by_role("combobox", name="Model that reads")
+    await field.fill(model)
+    await field.press("Enter")

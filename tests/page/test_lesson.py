@@ -87,7 +87,7 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
 
     await page.locator("#main").focus()
     await page.keyboard.press("]")
-    await expect(said.get_by_role("mark")).to_have_text("Could that be more than luck?")
+    await expect(said.locator("mark")).to_have_text("Could that be more than luck?")
     await said.get_by_role("button", name="draws a rectangle").click()
     await expect(moment).to_have_attribute("aria-valuetext", re.compile("Alpha draws a rectangle"))
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("a rectangle.$"))

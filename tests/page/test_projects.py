@@ -8,7 +8,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
-from tests.page.reading import discussed, reading
+from tests.page.reading import choose, discussed, reading
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
@@ -82,7 +82,7 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     )
     await discussions.get_by_role("button", name="Write down what it came to").click()
     dialog = page.get_by_role("dialog", name="What it came to")
-    await dialog.get_by_label("Model that reads").fill("scripted/export")
+    await choose(dialog, "scripted/export")
     await dialog.get_by_role("button", name="Write it down").click()
     await expect(dialog).to_contain_text("Round tables help people talk.")
     await axe(page)
@@ -103,12 +103,12 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await expect(insights.get_by_role("article").filter(has_text="A bench uses")).to_have_count(1)
 
     await patterns.get_by_role("button", name="Consolidate").click()
-    await patterns.get_by_label("Model that reads").fill("scripted/slow")
+    await choose(patterns, "scripted/slow")
     await patterns.get_by_role("button", name="Look for patterns").click()
     await expect(patterns.get_by_role("status")).to_contain_text("Looking for what recurs")
     await patterns.get_by_role("button", name="Stop").click()
     await expect(patterns.get_by_role("alert")).to_contain_text("Stopped.")
-    await patterns.get_by_label("Model that reads").fill("scripted/consolidate")
+    await choose(patterns, "scripted/consolidate")
     await patterns.get_by_role("button", name="Look for patterns").click()
     found = patterns.get_by_role("article")
     await expect(found).to_contain_text("Space is measured too late")

@@ -116,7 +116,7 @@ async def test_an_estimate_for_a_discussion_that_exists_counts_what_was_said(
 
 
 async def a_file(api: Api, name: str) -> str:
-    return (await api.house.files.add(ANNA, ANNA, name, "text/plain", name, name.encode())).id
+    return (await api.house.file_store.add(ANNA, ANNA, name, "text/plain", name, name.encode())).id
 
 
 async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: Api) -> None:

@@ -100,7 +100,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "embedder",
     "events",
     "feeds",
-    "files",
+    "file_store",
     "hall",
     "improvements",
     "insights",
@@ -163,9 +163,9 @@ class House:
         )
         measuring = Measuring(self.token_rates, registry, settings.fallback)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
-        self.uploads = Uploads(self.files)
+        self.uploads = Uploads(self.file_store)
         self.painter = Painter()
-        self.attaching = Attaching(self.files, registry)
+        self.attaching = Attaching(self.file_store, registry)
         errands = Errands(database, speaker, self.budgets)
         self.stateless = Stateless(database, speaker, errands)
         self.titles = Titles(database, casting.models, errands, counted)
@@ -213,7 +213,7 @@ class House:
         self.boards = Boards(database)
         self.transcripts = Transcripts(database)
         self.insights = Insights(database)
-        self.files = Files(database)
+        self.file_store = Files(database)
         self.bills = Bills(database)
 
     def _check_models(self, settings: Settings) -> None:

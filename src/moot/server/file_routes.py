@@ -34,23 +34,23 @@ class FileRoutes(Controller):
         return await uploads.take_in(request, caller)
 
     @get("/{id:str}", summary="What is known of a file")
-    async def read(self, id: FromPath[str], caller: Given[Caller], files: Given[Files]) -> StoredFile:
-        return await files.get(caller.tenant, id)
+    async def read(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> StoredFile:
+        return await file_store.get(caller.tenant, id)
 
     @get("/{id:str}/content", summary="What is in a file")
-    async def content(self, id: FromPath[str], caller: Given[Caller], files: Given[Files]) -> Stream:
+    async def content(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> Stream:
         """Give it as something to save, never to show."""
-        found = await files.get(caller.tenant, id)
+        found = await file_store.get(caller.tenant, id)
         headers = {
             **HARMLESS,
             "Content-Disposition": disposition(found.name),
             "Content-Length": str(found.size),
         }
-        return Stream(files.pieces(caller.tenant, id), media_type=found.media_type, headers=headers)
+        return Stream(file_store.pieces(caller.tenant, id), media_type=found.media_type, headers=headers)
 
     @delete("/{id:str}", summary="Delete a file that is attached to no message")
-    async def delete(self, id: FromPath[str], caller: Given[Caller], files: Given[Files]) -> None:
-        await files.delete(caller.tenant, id)
+    async def delete(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> None:
+        await file_store.delete(caller.tenant, id)
 
 
 def disposition(name: str) -> str:

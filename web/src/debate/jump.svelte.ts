@@ -10,6 +10,7 @@ export interface Wish {
 
 const FRAMES = 90; // in which what is opened for it may appear
 const STEADY = 800; // milliseconds in which what is still being drawn must not push it away
+const PATIENT = 5000; // milliseconds in which words that are sought may be drawn
 const MARKED = 4000;
 
 class Jump {
@@ -44,7 +45,7 @@ export function show(element: HTMLElement, quote: string): void {
 
 /** Keep an element in view while it and what stands above it are drawn, unless somebody scrolls. */
 function hold(element: HTMLElement, quote: string): void {
-  const until = performance.now() + STEADY;
+  const begun = performance.now();
   const letGo = new AbortController();
   for (const touched of ["wheel", "pointerdown", "keydown", "touchstart"])
     addEventListener(touched, () => letGo.abort(), { signal: letGo.signal, passive: true });
@@ -56,7 +57,8 @@ function hold(element: HTMLElement, quote: string): void {
     goal.scrollIntoView({ block: words || !tall(element) ? "center" : "start" });
     // Whoever follows the end of what scrolls must know at once that one reads elsewhere.
     element.closest("[role=region]")?.dispatchEvent(new Event("scroll"));
-    if (performance.now() < until) requestAnimationFrame(step);
+    const patience = quote && !words ? PATIENT : STEADY;
+    if (performance.now() - begun < patience) requestAnimationFrame(step);
     else letGo.abort();
   };
   step();

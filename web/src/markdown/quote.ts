@@ -42,7 +42,9 @@ function textNodes(container: Element): Placed[] {
   const nodes: Placed[] = [];
   let start = 0;
   for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-    if (!(node instanceof Text) || node.parentElement?.closest(BESIDE)) continue;
+    if (!(node instanceof Text)) continue;
+    const beside = node.parentElement?.closest(BESIDE);
+    if (beside && container.contains(beside)) continue; // what is around the answer does not count
     nodes.push({ node, start });
     start += node.data.length;
   }
