@@ -19,6 +19,12 @@ export class Desk {
   /** What the answer may cost in US dollars. */
   cap = $state<number | null>(null);
   readonly uploads = new Uploads();
+  /** All of it, as the server takes it. */
+  readonly message = $derived({
+    message: this.words.trim(),
+    to: this.to.length ? this.to : null,
+    files: this.uploads.stored.map((one) => one.id),
+  });
   /** Where it is written, while that is shown. */
   box: HTMLTextAreaElement | null = null;
   #draft;
