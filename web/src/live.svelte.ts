@@ -32,6 +32,7 @@ class Live {
   trouble = $state.raw<string | null>(null);
 
   #stream: Stream;
+  #asked = 0; // how often the list was asked for: only the last answer counts
   #waiting: Heard[] | null = null; // what is heard before the open discussion was read
   #heard: Heard[] = [];
   #frame = 0;
@@ -64,8 +65,9 @@ class Live {
   async list(more = false): Promise<void> {
     const { q, status } = this.shown;
     const cursor = more ? this.shelf.next : null;
+    const asked = ++this.#asked;
     const page = await call("GET /api/discussions", { query: { q, status: q ? null : status, cursor } });
-    this.shelf = withShelfPage(this.shelf, page, more);
+    if (asked === this.#asked) this.shelf = withShelfPage(this.shelf, page, more);
   }
 
   /** Open a discussion: listen to it first, so that nothing is missed while it is read. */

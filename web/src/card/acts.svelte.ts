@@ -1,10 +1,10 @@
 /** What one can do with an answer. Why something was not done is told in its card. */
 
+import { copy } from "../ui/clipboard.ts";
 import { call, newKey } from "../api.ts";
 import { deskOf } from "../composer/desk.svelte.ts";
 import { live } from "../live.svelte.ts";
 import { isAnswered, isLive, type Turn } from "../state/turn.ts";
-import { copy } from "../ui/copying.ts";
 import type { Discussion } from "../wire.ts";
 
 export type Sheet = "prompt" | "assertions" | "swap";

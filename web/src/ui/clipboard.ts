@@ -1,8 +1,7 @@
-/** Copying, which browsers only allow on https and on this machine. */
+/** Copying, and saying so. Browsers allow it only where the connection is safe. */
 
 import { toasts } from "./toasts.svelte.ts";
 
-/** Copy a text, and say whether that was done. */
 export async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
