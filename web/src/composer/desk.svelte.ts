@@ -10,6 +10,8 @@ interface Draft {
   files: readonly StoredFile[];
 }
 
+type Sent = Desk["message"];
+
 const NOTHING: Draft = { words: "", to: [], files: [] };
 
 export class Desk {
@@ -58,10 +60,12 @@ export class Desk {
     this.focus();
   }
 
-  clear(): void {
-    this.words = "";
+  /** Take away what was sent; what was written or laid there meanwhile stays. */
+  sent({ message, files }: Sent): void {
+    const rest = this.words.trimStart();
+    this.words = rest.startsWith(message) ? rest.slice(message.length).trimStart() : this.words;
     this.to = [];
-    this.uploads.clear();
+    this.uploads.sent(files);
   }
 
   focus(): void {
