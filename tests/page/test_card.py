@@ -47,7 +47,7 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     await page.goto(f"{server.url}/d/{id}")
     await expect(card(page, "Echo")).to_contain_text("Why a round table?")
     await expect(card(page, "Echo")).to_contain_text("free")
-    await expect(card(page, "Echo")).to_contain_text(re.compile(r"first word\s\d+\.\d\ss"))
+    await expect(card(page, "Echo")).to_contain_text(re.compile(r"first\sword\s\d+\.\d\ss"))
     thoughts = card(page, "Thinker").get_by_role("group", name="Thoughts")
     await expect(thoughts).to_be_hidden()
     await card(page, "Thinker").get_by_text("Thoughts").click()

@@ -7,7 +7,9 @@ from playwright.async_api import Locator, Page, expect
 from tests.page.axe import axe
 from tests.serving import MootServer
 
-MARKED = "(words) => [...(CSS.highlights.get('moot-quote') ?? [])].some((range) => range.toString() === words)"
+MARKED = (
+    "(words) => [...(CSS.highlights.get('moot-quote') ?? [])].some((range) => range.toString() === words)"
+)
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
 
 
@@ -89,7 +91,7 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
 
     claims = page.get_by_role("region", name="Claims")
     quote = claims.get_by_role("link").first
-    words = (await quote.inner_text()).strip("“”\"")
+    words = (await quote.inner_text()).strip('“”"')
     who = ((await quote.get_attribute("title")) or "").removeprefix("Show it in ").removesuffix("'s answer")
     await quote.click()
     quoted = page.get_by_role("article", name=who, exact=True).filter(has_text=words)
@@ -103,8 +105,7 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     await expect(page.locator(f"#{first['id']}")).to_be_in_viewport()
 
     told = next(one["anchors"]["debate"] for one in report["lanes"] if one["participant"] == "beta")
-    await page.set_viewport_size({"width": MARKED = "(words) => [...(CSS.highlights.get('moot-quote') ?? [])].some((range) => range.toString() === words)"
-PHONE_WIDTH, "height": PHONE_HEIGHT})
+    await page.set_viewport_size({"width": PHONE_WIDTH, "height": PHONE_HEIGHT})
     await page.goto("about:blank")
     await page.goto(f"{address}#{told}")
     thread = page.get_by_role("dialog", name="Beta's thread")

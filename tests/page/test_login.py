@@ -20,7 +20,9 @@ async def log_in(page: Page, password: str) -> None:
 async def test_a_wrong_password_is_said_and_a_session_that_ends_is_begun_anew_in_the_same_place(
     tmp_path: Path, page: Page, watch: Watch
 ) -> None:
-    watch.allow("status of 401|ERR_INTERNET_DISCONNECTED")  # whoever is not logged in, and a network that goes
+    watch.allow(
+        "status of 401|ERR_INTERNET_DISCONNECTED"
+    )  # whoever is not logged in, and a network that goes
     async with visiting(page, tmp_path, MOOT_AUTH="accounts") as server:
         added = server.moot("user", "add", "ada", stdin=f"{PASSWORD}\n")
         assert added.returncode == 0, added
