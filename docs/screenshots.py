@@ -104,7 +104,8 @@ async def main() -> None:
             for scene in SCENES:
                 await _taken(browser, server, scene)
             await _view(browser, server, "/", "start", _models_are_found)
-            await _view(browser, server, "/usage", "usage")
+            for view in ("personas", "models", "usage"):
+                await _view(browser, server, f"/{view}", view)
             await browser.close()
 
 

@@ -50,7 +50,7 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
     await page.keyboard.press("Shift+Enter")
     await page.keyboard.type("two")
     await expect(box(page)).to_have_value("One\ntwo")
-    await expect(page.get_by_role("button", name="about free")).to_be_visible()
+    await expect(page.get_by_role("button", name="Costs nothing, 1 call")).to_be_visible()
     await page.reload()
     await expect(box(page)).to_have_value("One\ntwo")
     await axe(page)

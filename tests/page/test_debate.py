@@ -43,7 +43,7 @@ async def test_one_of_three_fails_and_tries_again_with_another_model(server: Moo
     thread = page.get_by_role("dialog", name="Gamma's thread")
     await expect(thread).to_contain_text("Key rejected")
     await axe(page)
-    await thread.get_by_label("Another model").fill("scripted/undecided")
+    await thread.get_by_role("combobox", name="Another model").fill("scripted/undecided")
     await thread.get_by_role("button", name="Try again with it").click()
     await expect(thread).to_contain_text("Wait a quarter")
     await expect(thread).to_contain_text("Hidden prompt")

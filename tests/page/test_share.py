@@ -30,7 +30,7 @@ async def test_a_discussion_is_taken_along_written_down_and_archived(tmp_path: P
         await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         await menu.click()
         await axe(page)
-        await page.get_by_role("menuitem", name="Copy link").click()
+        await page.get_by_role("menuitem", name="Copy the link").click()
         await expect(page.get_by_text("The link was copied.")).to_be_visible()
         assert await page.evaluate("navigator.clipboard.readText()") == f"{server.url}/d/{id}"
 

@@ -36,7 +36,7 @@ async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: Moot
     await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
     await axe(page)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
-    await expect(page.get_by_text("Costs nothing, 2 calls.")).to_be_visible()
+    await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
     await page.keyboard.press("Enter")
     cards = page.get_by_role("article")
     await expect(cards).to_have_count(2, timeout=MINUTE)
@@ -65,7 +65,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(3)
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
     await expect(question).to_have_value("Rewrite a ten-year-old program, or mend it?")
-    await expect(page.get_by_text(re.compile(r"Costs nothing, \d\d calls\."))).to_be_visible()
+    await expect(page.get_by_role("button", name=re.compile(r"Costs nothing, \d\d calls"))).to_be_visible()
     await page.get_by_role("button", name="Undo").click()
     await expect(question).to_have_value("")
 
@@ -110,7 +110,9 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await expect(page.get_by_role("alert")).to_contain_text("Only 2 take part")
     await page.get_by_label("Go on after so many answers").fill("2")
     await page.get_by_label("Let them rank").uncheck()
+    await page.get_by_role("button", name="Costs nothing").click()
     await page.get_by_label("It may cost").fill("0.5")
+    await page.keyboard.press("Escape")
     await page.locator("input[type=file]").set_input_files(
         {"name": "notes.txt", "mimeType": "", "buffer": b"Round."}
     )

@@ -11,10 +11,12 @@ import {
   type Heard,
   type Open,
 } from "./state/discussion.ts";
+import { takeOver } from "./shell/kept.ts";
 import { EMPTY, shelve, withShelfPage, type Shelf } from "./state/shelf.ts";
 import { Stream, type Connection } from "./transport/stream.ts";
 import type { Discussion, Me, Message } from "./wire.ts";
 
+const HIDDEN = 30_000; // milliseconds after which a page that nobody sees lets go of its connection
 const SETTLE = 250; // milliseconds after something ended, before what was stored is read
 
 export interface Shown {
@@ -32,30 +34,38 @@ class Live {
   trouble = $state.raw<string | null>(null);
 
   #stream: Stream;
+  #asked = 0; // how often the list was asked for: only the last answer counts
   #waiting: Heard[] | null = null; // what is heard before the open discussion was read
   #heard: Heard[] = [];
   #frame = 0;
   #settling: ReturnType<typeof setTimeout> | undefined;
+  #hiding: ReturnType<typeof setTimeout> | undefined;
+  #isMissing = false;
+  #older: Promise<void> | null = null;
 
   constructor() {
     this.#stream = new Stream({
       following: () => ({
-        discussion: this.open?.id ?? null,
+        discussion: this.#isMissing ? null : (this.open?.id ?? null),
         after: this.open ? positions(this.open) : [],
       }),
+      missing: () => this.#miss(),
       hear: (events) => this.#hear(events),
       connection: (now) => this.#connected(now),
     });
     addEventListener("offline", () => this.#stream.drop());
     addEventListener("online", () => this.#stream.hurry());
     document.addEventListener("visibilitychange", () => {
+      clearTimeout(this.#hiding);
       if (document.visibilityState === "visible") this.#stream.hurry();
+      else this.#hiding = setTimeout(() => this.#stream.rest(), HIDDEN);
     });
   }
 
   /** Find out who is here, and begin to listen. */
   async begin(): Promise<void> {
     this.me = await call("GET /api/me");
+    if (takeOver(this.me.account)) location.reload();
     this.#stream.connect();
     await this.list();
   }
@@ -64,13 +74,16 @@ class Live {
   async list(more = false): Promise<void> {
     const { q, status } = this.shown;
     const cursor = more ? this.shelf.next : null;
+    const asked = ++this.#asked;
     const page = await call("GET /api/discussions", { query: { q, status: q ? null : status, cursor } });
-    this.shelf = withShelfPage(this.shelf, page, more);
+    if (asked === this.#asked) this.shelf = withShelfPage(this.shelf, page, more);
   }
 
   /** Open a discussion: listen to it first, so that nothing is missed while it is read. */
   async enter(id: string): Promise<void> {
     if (this.open?.id === id) return;
+    this.#take(); // what was heard until now belongs to what was open until now
+    this.#isMissing = false;
     this.open = opened(id);
     this.trouble = null;
     this.#waiting = [];
@@ -80,13 +93,20 @@ class Live {
 
   leave(): void {
     if (!this.open) return;
+    this.#take();
+    this.#isMissing = false;
     this.open = null;
     this.#waiting = null;
     this.#stream.connect();
   }
 
-  /** Read the page before the oldest message that is there. */
-  async older(): Promise<void> {
+  /** Read the page before the oldest message that is there, once at a time. */
+  older(): Promise<void> {
+    this.#older ??= this.#readOlder().finally(() => (this.#older = null));
+    return this.#older;
+  }
+
+  async #readOlder(): Promise<void> {
     const open = this.open;
     if (!open || open.before === null) return;
     const page = await call("GET /api/discussions/{id}", {
@@ -119,6 +139,11 @@ class Live {
     }
   }
 
+  #miss(): void {
+    this.#isMissing = true;
+    if (this.open?.discussion) this.open = { ...this.open, gone: true };
+  }
+
   #connected(now: Connection): void {
     const back = now === "live" && this.connection === "lost";
     this.connection = now;
@@ -135,6 +160,7 @@ class Live {
   }
 
   #take(): void {
+    cancelAnimationFrame(this.#frame);
     this.#frame = 0;
     const events = this.#heard;
     this.#heard = [];
@@ -148,7 +174,7 @@ class Live {
   /** Tell whether something was stored of which the event does not tell all. */
   #isStored(event: Heard): boolean {
     if (event.type === "discussion_changed") return event.discussion.id === this.open?.id;
-    return event.type === "turn_ended" || event.type === "run_ended";
+    return event.type === "turn_ended" || event.type === "run_ended" || event.type === "activity";
   }
 
   /** Read the ids of what ended, and what else only the stored messages have. */

@@ -55,3 +55,20 @@ test("where nobody has a point, no bar is drawn", () => {
   const places = placed({ places: [{ participant: "alpha", points: 0, votes: 1 }], ballots: {} });
   assert.equal(places[0]?.share, 0);
 });
+
+test("who was judged by fewer is not behind for that: places are those of the points a vote", () => {
+  const places = placed({
+    places: [
+      { participant: "alpha", points: 2, votes: 1 },
+      { participant: "beta", points: 3, votes: 2 },
+    ],
+    ballots: {},
+  });
+  assert.deepEqual(
+    places.map(({ place, share }) => [place, share]),
+    [
+      [1, 1],
+      [2, 0.75],
+    ],
+  );
+});

@@ -167,3 +167,50 @@ test("events heard one by one or all at once make the same state", () => {
     }),
   );
 });
+
+test("a page that was read before the end and comes after it does not let a run go on for ever", () => {
+  const open = withPage(hear(OPEN, TWO_ANSWERS), page([], [live(RUN)]));
+  assert.equal(isSpeaking(open), false);
+  assert.equal(isSpeaking(withPage(open, page([], [{ ...live(RUN), revision: 1 }]))), true);
+});
+
+test("a run on an earlier page that is tried again is shown when that page is read, and once", () => {
+  const newest = page([message("m3", "run_2", null, "And?", 3)], [], 3);
+  const open = hear(withPage(OPEN, newest), TWO_ANSWERS);
+  assert.deepEqual(
+    open.runs.map((run) => run.id),
+    ["run_2"],
+  );
+  const older = page([message("m1", RUN, null, "Why?", 1), message("m2", RUN, "alpha", "Because.", 2)]);
+  const all = withOlder(withOlder(open, older), older);
+  assert.deepEqual(
+    all.runs.map((run) => run.turns.length),
+    [1, 0],
+  );
+});
+
+test("what came while nobody listened begins the page anew, where there would be a gap", () => {
+  const known = withPage(OPEN, page([message("m1", RUN, null, "Why?", 1)]));
+  const later = page([message("m9", "run_9", null, "And?", 9)], [], 9);
+  const open = withPage(known, later);
+  assert.deepEqual([open.runs.map((run) => run.id), open.before], [["run_9"], 9]);
+});
+
+test("a run that is told from the start again is forgotten first", () => {
+  const other = numbered(
+    RUN,
+    started,
+    begins("alpha"),
+    says("alpha", "Oval"),
+    stops("alpha", "Oval"),
+    ended(),
+  );
+  const open = hear(hear(OPEN, TWO_ANSWERS), [{ type: "resync", run: RUN, after: 0 }, ...other]);
+  assert.deepEqual(texts(open), ["alpha: Oval"]);
+});
+
+test("the log of a run that is told again leaves newer versions alone", () => {
+  const renewed = { ...message("m1", RUN, "alpha", "Better.", 2), version: 2, versions: 2 };
+  const open = hear(withPage(OPEN, page([renewed])), TWO_ANSWERS);
+  assert.ok(texts(open).includes("alpha: Better."));
+});

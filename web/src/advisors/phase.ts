@@ -5,7 +5,7 @@ import type { Run } from "../state/run.ts";
 import { isAnswered, type Turn } from "../state/turn.ts";
 import type { Discussion } from "../wire.ts";
 
-export const EARLY = 3; // unless the discussion says otherwise
+const EARLY = 3; // unless the discussion says otherwise
 
 export type Phase =
   { readonly kind: "asks"; readonly turn: number; readonly of: number } | { readonly kind: "speaks" };

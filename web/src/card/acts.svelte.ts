@@ -1,10 +1,10 @@
 /** What one can do with an answer. Why something was not done is told in its card. */
 
+import { copy } from "../ui/clipboard.ts";
 import { call, newKey } from "../api.ts";
 import { deskOf } from "../composer/desk.svelte.ts";
 import { live } from "../live.svelte.ts";
 import { isAnswered, isLive, type Turn } from "../state/turn.ts";
-import { toasts } from "../ui/toasts.svelte.ts";
 import type { Discussion } from "../wire.ts";
 
 export type Sheet = "prompt" | "assertions" | "swap";
@@ -85,14 +85,9 @@ export class CardActs {
     desk.focus();
   }
 
-  async copy(text: string): Promise<void> {
-    await this.#do(() => navigator.clipboard.writeText(text));
-    if (!this.trouble) toasts.say("Copied.");
-  }
-
   async link(): Promise<void> {
     const { id, turn } = this.#path();
-    await this.copy(`${location.origin}/d/${id}#${turn}`);
+    await copy(`${location.origin}/d/${id}#${turn}`);
   }
 
   #path(): { id: string; turn: string } {

@@ -10,6 +10,8 @@ interface Draft {
   files: readonly StoredFile[];
 }
 
+type Sent = Desk["message"];
+
 const NOTHING: Draft = { words: "", to: [], files: [] };
 
 export class Desk {
@@ -19,6 +21,12 @@ export class Desk {
   /** What the answer may cost in US dollars. */
   cap = $state<number | null>(null);
   readonly uploads = new Uploads();
+  /** All of it, as the server takes it. */
+  readonly message = $derived({
+    message: this.words.trim(),
+    to: this.to.length ? this.to : null,
+    files: this.uploads.stored.map((one) => one.id),
+  });
   /** Where it is written, while that is shown. */
   box: HTMLTextAreaElement | null = null;
   #draft;
@@ -52,10 +60,12 @@ export class Desk {
     this.focus();
   }
 
-  clear(): void {
-    this.words = "";
+  /** Take away what was sent; what was written or laid there meanwhile stays. */
+  sent({ message, files }: Sent): void {
+    const rest = this.words.trimStart();
+    this.words = rest.startsWith(message) ? rest.slice(message.length).trimStart() : this.words;
     this.to = [];
-    this.uploads.clear();
+    this.uploads.sent(files);
   }
 
   focus(): void {

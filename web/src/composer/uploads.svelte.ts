@@ -27,6 +27,8 @@ export class Uploads {
 
   readonly stored = $derived(this.all.flatMap((one) => one.stored ?? []));
   readonly isBusy = $derived(this.all.some((one) => !one.stored && !one.trouble));
+  /** Some did not arrive, and nobody has taken them away yet. */
+  readonly isFailed = $derived(this.all.some((one) => one.trouble !== ""));
 
   add(files: readonly File[]): void {
     const taken = admitted(files, this.all.length);
@@ -42,15 +44,21 @@ export class Uploads {
 
   remove(key: string): void {
     const gone = this.all.find((one) => one.key === key);
+    if (gone) forget(gone);
     this.all = this.all.filter((one) => one.key !== key);
     this.#stops.get(key)?.();
     // One that an earlier message has too cannot be deleted, and need not be.
     if (gone?.stored) void call("DELETE /api/files/{id}", { path: { id: gone.stored.id } }).catch(() => null);
   }
 
-  clear(): void {
-    this.all = [];
+  /** Let go of what went with a message. */
+  sent(ids: readonly string[]): void {
+    const [gone, rest] = [true, false].map((is) =>
+      this.all.filter((one) => ids.includes(one.stored?.id ?? "") === is),
+    );
+    this.all = rest ?? [];
     this.objections = [];
+    for (const one of gone ?? []) forget(one);
   }
 
   async #send(file: File): Promise<void> {
@@ -71,6 +79,11 @@ export class Uploads {
   #change(key: string, change: Partial<Attachment>): void {
     this.all = this.all.map((one) => (one.key === key ? { ...one, ...change } : one));
   }
+}
+
+/** A picture of a file of this machine is kept until it is let go. */
+function forget({ picture }: Attachment): void {
+  if (picture?.startsWith("blob:")) URL.revokeObjectURL(picture);
 }
 
 function attachment(key: string, { name, size, ...known }: { name: string; size: number }): Attachment {

@@ -23,19 +23,20 @@ function kindOf(claim: Claim): Group["name"] {
 
 export interface Placed extends Place {
   readonly place: number;
-  /** The share of the winner's points, for the length of a bar. */
+  /** The share of the winner's points a vote, for the length of a bar. */
   readonly share: number;
-  /** Where each voter put this one; null where it was not on the ballot. */
+  /** Where each voter put this one that had it on the ballot. */
   readonly votersPlaces: readonly { voter: string; place: number }[];
 }
 
-/** Number the places: who has as many points as another shares the place. */
+/** Number the places: who has as many points a vote as another shares the place. */
 export function placed({ places, ballots }: Ranking): readonly Placed[] {
-  const most = Math.max(...places.map((one) => one.points), 0);
+  const worth = ({ points, votes }: Place) => (votes ? points / votes : 0);
+  const most = Math.max(...places.map(worth), 0);
   return places.map((one) => ({
     ...one,
-    place: 1 + places.filter((other) => other.points > one.points).length,
-    share: most ? one.points / most : 0,
+    place: 1 + places.filter((other) => worth(other) > worth(one)).length,
+    share: most ? worth(one) / most : 0,
     votersPlaces: Object.entries(ballots).flatMap(([voter, order]) => {
       const place = order.findIndex((tier) => tier.includes(one.participant));
       return place < 0 ? [] : [{ voter, place: 1 + order.slice(0, place).flat().length }];

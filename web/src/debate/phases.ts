@@ -4,7 +4,7 @@ import { goesOn, type Run } from "../state/run.ts";
 import { isAnswered, isLive, type Turn } from "../state/turn.ts";
 import type { LaneReport } from "../wire.ts";
 
-export const PHASES = ["initial", "debate", "synthesis"] as const;
+const PHASES = ["initial", "debate", "synthesis"] as const;
 export type PhaseName = (typeof PHASES)[number];
 
 export interface Phase {

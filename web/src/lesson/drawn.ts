@@ -8,7 +8,7 @@ export interface Drawn {
   readonly elements: ReadonlyMap<string, string>;
 }
 
-export const NOTHING: Drawn = { open: false, elements: new Map() };
+const NOTHING: Drawn = { open: false, elements: new Map() };
 type Action = ActionTaken["action"];
 const SHORT = 60;
 

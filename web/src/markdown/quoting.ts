@@ -1,6 +1,6 @@
 /** A quote within a text, found even where spaces, quotation marks or markdown's own marks differ. */
 
-export interface Folded {
+interface Folded {
   text: string;
   /** Where each character of the text stood before. */
   from: number[];
@@ -10,7 +10,7 @@ const SAME: Record<string, string> = { "“": '"', "”": '"', "„": '"', "‘"
 const MARKS = new Set("*_`~#>");
 
 /** Fold a text to what counts when a quote is looked for. */
-export function folded(text: string): Folded {
+function folded(text: string): Folded {
   const kept: string[] = [];
   const from: number[] = [];
   for (let at = 0; at < text.length; at++) {

@@ -3,20 +3,20 @@
 import DOMPurify, { type Config } from "dompurify";
 
 /** What a block of markdown is made of. */
-export const TAGS =
+const TAGS =
   "a blockquote br code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul".split(
     " ",
   );
-export const ATTRIBUTES =
+const ATTRIBUTES =
   "aria-label class data-formula data-language data-note data-noted href rel role start tabindex target".split(
     " ",
   );
 /** What KaTeX writes. Its note of the source is left out: it would be read aloud as well. */
-export const MATH_TAGS =
+const MATH_TAGS =
   "span svg path math semantics mrow mi mo mn ms mtext mspace msub msup msubsup mfrac msqrt mroot munder mover munderover mmultiscripts mtable mtr mtd mstyle mpadded mphantom menclose merror".split(
     " ",
   );
-export const MATH_ATTRIBUTES =
+const MATH_ATTRIBUTES =
   "aria-hidden class d data-style preserveaspectratio viewbox xmlns accent accentunder columnalign columnlines columnspacing depth display displaystyle fence height linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel separator side stretchy symmetric voffset width".split(
     " ",
   );

@@ -54,7 +54,7 @@ function standingOf(status: ProviderStatus, asked: ProviderModels): Standing {
 const MUTE = /embed|whisper|tts|dall-e|image|moderation|rerank|transcri|speech|audio|realtime|guard|ocr/i;
 
 /** Lists also name models that make vectors, pictures or sound. */
-export function talks(model: string): boolean {
+function talks(model: string): boolean {
   return !MUTE.test(model);
 }
 

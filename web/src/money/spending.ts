@@ -72,10 +72,14 @@ export function named(row: SpendingOn, by: UsageReport["by"]): string {
     case "model":
       return row.key ?? "Unknown model";
     case "purpose":
-      return PURPOSES[row.key ?? ""] ?? row.key ?? "Something else";
+      return purpose(row.key);
     case "discussion":
       return row.title ?? (row.key ? "A deleted discussion" : "Outside of discussions");
   }
+}
+
+export function purpose(key: string | null): string {
+  return PURPOSES[key ?? ""] ?? key ?? "Something else";
 }
 
 export function day(key: string): string {

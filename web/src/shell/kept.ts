@@ -26,3 +26,19 @@ export function kept<T>(name: string, otherwise: T): Kept<T> {
     },
   };
 }
+
+const OWNER = "moot.account";
+
+/** Make sure that what is kept is this account's: what another one left here is forgotten. Tell whether there was such. */
+export function takeOver(account: string): boolean {
+  try {
+    const before = localStorage.getItem(OWNER);
+    localStorage.setItem(OWNER, account);
+    if (before === null || before === account) return false;
+    const left = Object.keys(localStorage).filter((key) => key.startsWith("moot.") && key !== OWNER);
+    for (const key of left) localStorage.removeItem(key);
+    return left.length > 0;
+  } catch {
+    return false;
+  }
+}

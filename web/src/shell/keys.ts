@@ -26,15 +26,21 @@ export function listed(): readonly Shortcut[] {
 export function pressed(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return;
   const key = nameOf(event);
-  const inField = event.target instanceof Element && event.target.closest("input, textarea, select") !== null;
   const now = performance.now();
   const sequence = now - first.at < APART ? `${first.key} ${key}` : "";
   first = { key, at: now };
   const found = shortcuts.findLast((one) => one.act && (one.keys === key || one.keys === sequence));
-  if (!found || (inField && !event.ctrlKey && key !== "Esc")) return;
-  if (document.querySelector("dialog[open]")) return;
+  if (!found || isMeantForAnother(event, key)) return;
   event.preventDefault();
   found.act?.();
+}
+
+/** Tell whether what is open, or what one writes in, takes the key. In the composer Esc is meant for the table. */
+function isMeantForAnother(event: KeyboardEvent, key: string): boolean {
+  if (document.querySelector("dialog[open], [role=menu]:popover-open")) return true;
+  const field = event.target instanceof Element ? event.target.closest("input, textarea, select") : null;
+  if (!field) return false;
+  return key === "Esc" ? field.closest(".composer") === null : !event.ctrlKey;
 }
 
 function nameOf(event: KeyboardEvent): string {

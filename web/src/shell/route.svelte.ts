@@ -7,7 +7,7 @@ class Route {
   readonly parts = $derived(this.#url.pathname.split("/").filter(Boolean));
   readonly query = $derived(this.#url.searchParams);
   /** What a deep link points to within the view. */
-  readonly anchor = $derived(decodeURIComponent(this.#url.hash.slice(1)));
+  readonly anchor = $derived(decoded(this.#url.hash.slice(1)));
 
   constructor() {
     addEventListener("popstate", () => this.#read());
@@ -32,6 +32,14 @@ class Route {
     if (link.pathname.startsWith("/api/")) return;
     event.preventDefault();
     this.go(link.href);
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }
 

@@ -74,8 +74,10 @@ class Composing {
       this.#key ||= newKey();
       const body = bodyOf(this.draft, catalogue.personas);
       const started = await call("POST /api/discussions", { body, key: this.#key });
-      this.change({ message: "", files: [] });
-      this.uploads.clear();
+      const { message, files } = body;
+      this.change({ message: this.draft.message.trim() === message.trim() ? "" : this.draft.message });
+      this.uploads.sent(files ?? []);
+      this.change({ files: this.uploads.stored });
       return started.discussion;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -90,6 +92,8 @@ class Composing {
   #checked(): Wrong {
     if (!this.draft.message.trim()) return { question: "Write a question first." };
     if (this.uploads.isBusy) return { question: "Wait a moment: a file is still on its way." };
+    if (this.uploads.isFailed)
+      return { question: "A file did not arrive: take it away, or attach it again." };
     const lacks = missing(this.table);
     return lacks ? { table: lacks } : {};
   }

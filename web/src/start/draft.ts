@@ -30,7 +30,7 @@ const PARTS: Record<string, Part> = {
   advisors: "rules",
   directed: "rules",
   clerk: "rules",
-  cap: "rules",
+  cap: "question",
   project: "rules",
   language: "rules",
   model: "rules",

@@ -2,7 +2,7 @@
 
 import type { Change, Discussion, DiscussionRead, Event, Message, Resync, Run as Stored } from "../wire.ts";
 import { renewing } from "./renewal.ts";
-import { emptyRun, goesOn, read, standing, told, type Run } from "./run.ts";
+import { emptyRun, forgotten, goesOn, read, standing, told, type Run } from "./run.ts";
 
 export interface Open {
   readonly id: string;
@@ -24,13 +24,18 @@ export function opened(id: string): Open {
 
 /** Take in the newest page, when the discussion is opened, or again after something has changed. */
 export function withPage(open: Open, page: DiscussionRead): Open {
-  const first = open.discussion === null;
-  const runs = grouped(open.runs, page.messages);
-  return {
-    ...withRuns({ ...open, runs }, page.runs),
-    discussion: page.discussion,
-    before: first ? page.before : open.before,
-  };
+  const isGap = isApart(open, page);
+  const runs = grouped(isGap ? open.runs.filter(goesOn) : open.runs, page.messages);
+  const before = isGap || open.discussion === null ? page.before : open.before;
+  return withRuns({ ...open, runs, before, discussion: page.discussion }, page.runs);
+}
+
+/** Tell whether so much came since that there is a gap between what is known and the newest page. */
+function isApart({ runs }: Open, page: DiscussionRead): boolean {
+  const known = new Set(
+    runs.filter((run) => run.asked || run.turns.some((turn) => turn.message)).map((run) => run.id),
+  );
+  return page.before !== null && known.size > 0 && !page.messages.some((one) => known.has(runOf(one)));
 }
 
 /** Take in the page before what is there. */
@@ -39,9 +44,16 @@ export function withOlder(open: Open, page: DiscussionRead): Open {
   const older = grouped([], page.messages).map((run) => {
     const newer = known.get(run.id);
     known.delete(run.id);
-    return newer ? { ...newer, asked: newer.asked ?? run.asked, turns: [...run.turns, ...newer.turns] } : run;
+    return newer ? joined(run, newer) : run;
   });
   return { ...open, runs: [...older, ...open.runs.filter((run) => known.has(run.id))], before: page.before };
+}
+
+/** Put the parts of a run together that are on two pages; what is newer counts. */
+function joined(older: Run, newer: Run): Run {
+  const keys = new Set(newer.turns.map((turn) => turn.key));
+  const turns = [...older.turns.filter((turn) => !keys.has(turn.key)), ...newer.turns];
+  return { ...newer, asked: newer.asked ?? older.asked, turns };
 }
 
 /** Take in one message that was changed. */
@@ -67,7 +79,7 @@ function hearOne(open: Open, event: Heard): Open {
     case "discussion_deleted":
       return event.id === open.id ? { ...open, gone: true } : open;
     case "resync":
-      return open;
+      return withRun(open, event.run, forgotten);
     default:
       return renewing(
         withRun(open, event.run, (run) => told(run, event)),
@@ -76,16 +88,23 @@ function hearOne(open: Open, event: Heard): Open {
   }
 }
 
-/** Put messages to their runs; runs are in the order of their first message, and new ones come last. */
+const runOf = (message: Message): string => message.run ?? message.id;
+
+/** Put messages to their runs, which stay in the order in which they began. */
 function grouped(runs: readonly Run[], messages: readonly Message[]): readonly Run[] {
   const byRun = new Map<string, Message[]>();
   for (const message of messages) {
-    const id = message.run ?? message.id;
+    const id = runOf(message);
     byRun.set(id, [...(byRun.get(id) ?? []), message]);
   }
   const known = new Map(runs.map((run) => [run.id, run]));
   for (const [id, some] of byRun) known.set(id, read(known.get(id) ?? emptyRun(id), some));
-  return [...known.values()];
+  return [...known.values()].sort(inOrder);
+}
+
+/** Ids tell when something was made. */
+function inOrder(a: Run, b: Run): number {
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }
 
 function withRuns(open: Open, live: readonly Stored[]): Open {
@@ -102,7 +121,9 @@ function withRuns(open: Open, live: readonly Stored[]): Open {
 function withRun(open: Open, id: string, change: (run: Run) => Run): Open {
   const place = open.runs.findIndex((run) => run.id === id);
   const before = open.runs[place];
-  if (!before) return { ...open, runs: [...open.runs, change(emptyRun(id))] };
+  const oldest = open.runs[0];
+  if (!before && open.before !== null && oldest && id < oldest.id) return open; // it is on a page before
+  if (!before) return { ...open, runs: [...open.runs, change(emptyRun(id))].sort(inOrder) };
   const after = change(before);
   return after === before ? open : { ...open, runs: open.runs.with(place, after) };
 }

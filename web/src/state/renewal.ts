@@ -2,7 +2,7 @@
 
 import type { Open } from "./discussion.ts";
 import { goesOn, type Run } from "./run.ts";
-import { fresh, isAnswered, renewed, type Turn } from "./turn.ts";
+import { fresh, renewed, type Turn } from "./turn.ts";
 
 /** Show how a run stands, if it makes another version of an answer, in the turn of that answer. */
 export function renewing(open: Open, id: string): Open {
@@ -21,7 +21,8 @@ function shown(turn: Turn, again: Run): Turn {
   if (!version) return { ...turn, renewal: goesOn(again) ? fresh(again.id, turn, turn.at) : null };
   if (turn.renewal === version) return turn;
   // That it ended is heard twice, by its turn and by its run, and it may have been read already.
-  if (isAnswered(version) && turn.text !== version.text) return renewed(turn, version);
-  const isOver = isAnswered(version) || version.state === "stopped";
+  const isMade = version.state === "completed";
+  if (isMade && turn.text !== version.text) return renewed(turn, version);
+  const isOver = isMade || version.state === "stopped";
   return isOver && !turn.renewal ? turn : { ...turn, renewal: isOver ? null : version };
 }

@@ -44,6 +44,8 @@ export interface Run {
   readonly actions: readonly Done[];
   /** The number of the newest event that was heard; 0 before any. */
   readonly heard: number;
+  /** How often something of it was tried again, as far as is known. */
+  readonly revision: number;
 }
 
 export function emptyRun(id: string): Run {
@@ -66,6 +68,7 @@ export function emptyRun(id: string): Run {
     recaps: [],
     actions: [],
     heard: 0,
+    revision: 0,
   };
 }
 
@@ -144,6 +147,7 @@ function withTurn(run: Run, seat: Seat, at: number, change: (turn: Turn) => Turn
   const place = run.turns.findIndex((turn) => turn.key === key);
   const before = run.turns[place];
   if (!before) return { ...run, turns: [...run.turns, change(fresh(run.id, seat, at))] };
+  if (before.versions > 1) return run; // what is told of it again is its first version
   return { ...run, turns: run.turns.with(place, change(before)) };
 }
 
@@ -177,9 +181,16 @@ export function read(run: Run, messages: readonly Message[]): Run {
   return { ...run, asked, turns };
 }
 
-/** Take in how a run stands by the list of those that are live. */
+/** Take in how a run stands by a list of those that are live; one that has ended goes on only if it was tried again. */
 export function standing(run: Run, stored: Stored): Run {
-  return { ...run, mode: stored.mode, status: stored.status, again: stored.again };
+  const { mode, again, revision } = stored;
+  const isOver = run.status !== null && !goesOn(run) && revision <= run.revision;
+  return { ...run, mode, again, revision, status: isOver ? run.status : stored.status };
+}
+
+/** Forget all that was heard of a run, since it will be told from the start. */
+export function forgotten({ id, asked, mode, again, status, revision }: Run): Run {
+  return { ...emptyRun(id), asked, mode, again, status, revision };
 }
 
 export const goesOn = (run: Run): boolean => run.status === "running" || run.status === "waiting";

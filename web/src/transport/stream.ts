@@ -12,6 +12,8 @@ export interface Listener {
   following(): { discussion: string | null; after: readonly string[] };
   hear(events: Heard[]): void;
   connection(now: Connection): void;
+  /** What is followed is not there, or not any more. */
+  missing(): void;
 }
 
 const SILENCE = 40_000; // the server says something every 15 seconds
@@ -22,7 +24,6 @@ export class Stream {
   #attempt: AbortController | null = null;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #ended = false;
 
   constructor(listener: Listener) {
     this.#listener = listener;
@@ -38,7 +39,7 @@ export class Stream {
 
   /** Try at once, because there is reason to think that it will work now. */
   hurry(): void {
-    if (!this.#attempt && !this.#ended) this.connect();
+    if (!this.#attempt) this.connect();
   }
 
   /** Give up a connection of which nothing more is to be expected. */
@@ -46,10 +47,13 @@ export class Stream {
     this.#attempt?.abort();
   }
 
-  close(): void {
-    this.#ended = true;
-    this.#attempt?.abort();
+  /** Let go of the connection until somebody looks again: a browser has only a few of them. */
+  rest(): void {
+    const attempt = this.#attempt;
+    this.#attempt = null;
     clearTimeout(this.#timer);
+    attempt?.abort();
+    this.#listener.connection("lost");
   }
 
   async #listen(attempt: AbortController): Promise<void> {
@@ -64,6 +68,7 @@ export class Stream {
       if (response.body) await this.#read(response.body.getReader(), attempt);
     } catch (error) {
       refused = error instanceof Refusal && error.status === 401;
+      if (error instanceof Refusal && error.status === 404) this.#listener.missing();
     }
     if (this.#attempt === attempt) this.#again(refused);
   }
@@ -77,10 +82,11 @@ export class Stream {
         clearTimeout(watch);
         if (done || attempt.signal.aborted) return;
         watch = setTimeout(() => attempt.abort(), SILENCE);
+        const heard = parser.push(value).map((data) => JSON.parse(data) as Heard);
+        if (!heard.length) continue; // a stream that tells nothing is not known to work
         this.#failures = 0;
         this.#listener.connection("live");
-        const heard = parser.push(value).map((data) => JSON.parse(data) as Heard);
-        if (heard.length) this.#listener.hear(heard);
+        this.#listener.hear(heard);
       }
     } finally {
       clearTimeout(watch);
@@ -90,7 +96,6 @@ export class Stream {
 
   #again(refused: boolean): void {
     this.#attempt = null;
-    if (this.#ended) return;
     this.#listener.connection(refused ? "refused" : "lost");
     if (refused) return;
     const pause = PAUSES[Math.min(this.#failures++, PAUSES.length - 1)] ?? 8000;

@@ -12,6 +12,18 @@ let count = 0;
 
 class Toasts {
   all = $state.raw<readonly Toast[]>([]);
+  /** Where they can be shown: on the page, and on each dialog that lies above it. */
+  #places = $state.raw<readonly symbol[]>([]);
+
+  /** Offer a place; only the topmost can be seen, heard and clicked. Returns what takes it away. */
+  offer(place: symbol): () => void {
+    this.#places = [...this.#places, place];
+    return () => (this.#places = this.#places.filter((one) => one !== place));
+  }
+
+  at(place: symbol): readonly Toast[] {
+    return this.#places.at(-1) === place ? this.all : [];
+  }
 
   say(words: string, { bad = false, undo }: { bad?: boolean; undo?: () => void } = {}): void {
     const toast = { id: ++count, words, bad, ...(undo ? { undo } : {}) };
