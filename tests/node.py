@@ -11,6 +11,7 @@ from pathlib import Path
 from web import build
 
 WEB = Path(__file__).parent.parent / "web"
+BUILT = WEB.parent / "src/moot/static"
 SECONDS = 600
 
 
@@ -32,6 +33,12 @@ def install() -> None:
     with alone("npm"):
         if not (WEB / "node_modules/axe-core").exists():
             _said(build.npm("ci", "--ignore-scripts"))
+
+
+def refresh() -> None:
+    """Build the page anew where its sources have changed, so that no test sees an older one."""
+    with alone("page"):
+        build.refresh(WEB, BUILT)
 
 
 def _said(command: Sequence[str | Path]) -> str:

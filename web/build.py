@@ -22,11 +22,16 @@ class PageBuild(BuildHookInterface[Any]):
         web, built = Path(self.root, "web"), Path(self.root, "src/moot/static")
         if os.environ.get(SKIP) == "1" or (not (web / "package.json").exists() and built.exists()):
             return
-        stamp = built / ".sources"
-        sources = digest(web)
-        if not stamp.exists() or stamp.read_text() != sources:
-            build(web, built)
-            stamp.write_text(sources)
+        refresh(web, built)
+
+
+def refresh(web: Path, built: Path) -> None:
+    """Build what has changed since it was built last."""
+    stamp = built / ".sources"
+    sources = digest(web)
+    if not stamp.exists() or stamp.read_text() != sources:
+        build(web, built)
+        stamp.write_text(sources)
 
 
 def digest(web: Path) -> str:

@@ -12,10 +12,11 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.databases import migrated_url
-from tests.node import install
+from tests.node import install, refresh
 from tests.page.browser import OPTIONS, chromium
+from tests.page.visiting import visiting
 from tests.page.watching import Watch
-from tests.serving import MootServer, serving
+from tests.serving import MootServer
 
 WIDTH, HEIGHT = 1280, 800
 PATIENCE_MILLISECONDS = 15_000
@@ -32,6 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     install()
+    refresh()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
         yield browser
@@ -56,7 +58,7 @@ async def watch(page: Page) -> AsyncIterator[Watch]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
+async def server(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
     """Serve Moot and its page as a process of its own, with a data folder of its own."""
-    async with migrated_url("sqlite", tmp_path) as url, serving(tmp_path, url) as server:
+    async with migrated_url("sqlite", tmp_path) as url, visiting(page, tmp_path, url) as server:
         yield server

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from playwright.async_api import Locator
+from playwright.async_api import Locator, Page
 
-from tests.serving import MootServer, serving
+from tests.page.visiting import visiting
+from tests.serving import MootServer
 
 READS = {
     "export": {
@@ -64,10 +65,10 @@ SCRIPT += "[priced]\nprice = 2.5\nanswer = 'A round one, of oak, so that everybo
 
 
 @asynccontextmanager
-async def reading(folder: Path, settings: str = "") -> AsyncIterator[MootServer]:
+async def reading(page: Page, folder: Path, settings: str = "") -> AsyncIterator[MootServer]:
     """Serve with models that read."""
     (folder / "readers.toml").write_text(SCRIPT, "utf-8")
-    async with serving(folder, settings=settings + SETTINGS) as server:
+    async with visiting(page, folder, settings=settings + SETTINGS) as server:
         yield server
 
 

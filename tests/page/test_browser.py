@@ -1,10 +1,14 @@
 """The browser of the journeys is there, and what must never happen is seen."""
 
+import asyncio
+
 import pytest
 from playwright.async_api import Page
 
 from tests.page.axe import axe
 from tests.page.watching import Watch
+
+PATIENCE_SECONDS = 15
 
 
 async def test_a_page_that_can_be_used_by_everybody_passes(page: Page) -> None:
@@ -29,8 +33,9 @@ async def test_a_button_without_a_name_does_not(page: Page) -> None:
 )
 async def test_what_must_not_happen_is_seen(page: Page, watch: Watch, does: str, seen: str) -> None:
     await page.set_content(f"<script>{does}</script>")
-    while not watch.troubles:
-        await page.wait_for_timeout(10)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not watch.troubles:
+            await page.wait_for_timeout(10)
     with pytest.raises(AssertionError, match=seen):
         watch.clean()
     watch.allow(".*")

@@ -1,11 +1,19 @@
 """Cards: what was said, by whom and at what price, and all that can be done with it."""
 
+import re
 from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
 from tests.serving import MootServer
+
+
+ROWS = """(wanted) => {
+    const tops = [...document.querySelectorAll("article")].map((card) => card.getBoundingClientRect().top);
+    const rows = [...new Set(tops)].map((top) => tops.filter((one) => one === top).length);
+    return JSON.stringify(rows) === JSON.stringify(wanted);
+}"""
 
 
 async def opened(server: MootServer, *models: str, wait: bool = True) -> str:
@@ -22,10 +30,9 @@ def card(page: Page, name: str) -> Locator:
     return page.get_by_role("article", name=name)
 
 
-async def top(shown: Locator) -> float:
-    box = await shown.bounding_box()
-    assert box is not None
-    return box["y"]
+async def stand(page: Page, *rows: int) -> None:
+    """Wait until so many cards are in each row."""
+    await page.wait_for_function(ROWS, arg=list(rows))
 
 
 async def more(page: Page, name: str, item: str) -> None:
@@ -40,6 +47,7 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     await page.goto(f"{server.url}/d/{id}")
     await expect(card(page, "Echo")).to_contain_text("Why a round table?")
     await expect(card(page, "Echo")).to_contain_text("free")
+    await expect(card(page, "Echo")).to_contain_text(re.compile(r"first\sword\s\d+\.\d\ss"))
     thoughts = card(page, "Thinker").get_by_role("group", name="Thoughts")
     await expect(thoughts).to_be_hidden()
     await card(page, "Thinker").get_by_text("Thoughts").click()
@@ -157,9 +165,16 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     await page.goto(f"{server.url}/d/{id}")
     cards = page.get_by_role("article")
     await expect(cards).to_have_count(3)
-    assert len({await top(cards.nth(place)) for place in range(3)}) == 1
+    await stand(page, 3)
     await page.get_by_role("button", name="One column").click()
-    assert len({await top(cards.nth(place)) for place in range(3)}) == 3
+    await stand(page, 1, 1, 1)
+    await page.get_by_role("button", name="Two columns").click()
+    await stand(page, 2, 1)
+    await page.reload()
+    await expect(page.get_by_role("button", name="Two columns")).to_have_attribute("aria-pressed", "true")
+    await stand(page, 2, 1)
+    await page.get_by_role("button", name="Three columns").click()
+    await stand(page, 3)
 
     await page.get_by_role("button", name="Tabs").click()
     await expect(cards).to_have_count(1)

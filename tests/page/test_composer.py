@@ -6,8 +6,9 @@ from pathlib import Path
 from playwright.async_api import FilePayload, Locator, Page, expect
 
 from tests.page.axe import axe
+from tests.page.visiting import visiting
 from tests.page.watching import Watch
-from tests.serving import MootServer, serving
+from tests.serving import MootServer
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR4nGNgYPhPIhrVMKphyGoAAJjl/wGsoxM3AAAAAElFTkSuQmCC"
@@ -108,6 +109,9 @@ async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_
     await page.get_by_role("button", name="Ask only Steady").click()
     await box(page).press("Enter")
     await expect(page.get_by_text("To Steady alone")).to_be_visible()
+    steady = page.get_by_role("article", name="Steady")
+    await expect(steady).to_have_count(2)
+    await expect(steady.nth(1).get_by_role("button", name="Copy this answer")).to_be_visible()
     await expect(page.get_by_role("article", name="Echo")).to_have_count(1)
 
 
@@ -154,8 +158,13 @@ async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServe
     await expect(long).to_contain_text("table")
     await box(page).fill("Wait")
     await expect(page.get_by_text("what you send now interrupts it")).to_be_visible()
+    await box(page).press("Enter")
+    await expect(long).to_have_count(2)
+    await expect(long.first).to_contain_text("Interrupted")
+    await expect(page.get_by_role("article", name="Echo").nth(1)).to_contain_text("Wait")
+    await expect(long.nth(1)).to_contain_text("table")
     await box(page).press("Escape")
-    await expect(long).to_contain_text("Stopped")
+    await expect(long.nth(1)).to_contain_text("Stopped")
     await expect(page.get_by_text("what you send now interrupts it")).to_have_count(0)
 
     await box(page).fill("")
@@ -172,7 +181,7 @@ async def test_what_is_not_taken_is_kept_and_said_beside_the_box(
     watch.allow("402|429")
     settings = 'budget = 0.0\n[rates]\nmessages_a_minute = 1\nmessages_burst = 2\n[providers.scripted]\nscript = "s.toml"\n'
     (tmp_path / "s.toml").write_text('[dear]\nanswer = "Dear."\nprice = 1000.0\n', "utf-8")
-    async with serving(tmp_path, settings=settings) as server:
+    async with visiting(page, tmp_path, settings=settings) as server:
         id = await opened(server, "Tables", "echo")
         seats = [{"model": "scripted/dear", "name": "Dear"}]
         changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})

@@ -9,8 +9,8 @@ from moot.lab.server import Lab
 from moot.lab.server import serving as performing
 from moot.providers.scripts import BUILT_IN, Script, Scripts
 from tests.page.axe import axe
+from tests.page.visiting import visiting
 from tests.page.watching import Watch
-from tests.serving import serving
 
 KEY = "sk-canary-0123456789abcdef"
 PASSWORD = "correct horse"
@@ -22,7 +22,7 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
     watch.allow("status of 400")  # what is no key is refused
     async with performing(Lab(Scripts({**BUILT_IN, "small": Script()}))) as lab:
         settings = f'[providers.club]\napi = "openai"\nbase_url = "{lab}/v1"\nkey_env = "CLUB_KEY"\n'
-        async with serving(tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1") as server:
+        async with visiting(page, tmp_path, settings=settings, OLLAMA_BASE_URL=f"{lab}/v1") as server:
             await page.goto(f"{server.url}/models")
             ready = page.get_by_role("region", name="Ready")
             wanting = page.get_by_role("region", name="Needs a key")
@@ -56,12 +56,11 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
             assert [
                 one["key"] for one in (await server.get("/api/providers")).body if one["name"] == "club"
             ] == ["missing"]
-            await page.goto("about:blank")  # before the server ends under it
 
 
 async def test_a_token_is_made_shown_once_and_deleted(tmp_path: Path, page: Page, watch: Watch) -> None:
     watch.allow("status of 401")  # whoever has not logged in
-    async with serving(tmp_path, MOOT_AUTH="accounts") as server:
+    async with visiting(page, tmp_path, MOOT_AUTH="accounts") as server:
         added = server.moot("user", "add", "ada", stdin=f"{PASSWORD}\n")
         assert added.returncode == 0, added
         await page.goto(f"{server.url}/models")
@@ -82,4 +81,3 @@ async def test_a_token_is_made_shown_once_and_deleted(tmp_path: Path, page: Page
         await page.get_by_role("dialog").get_by_role("button", name="Delete the token").click()
         await expect(tokens.get_by_text("my script")).to_have_count(0)
         assert (await server.get("/api/me", who)).status == 401
-        await page.goto("about:blank")  # before the server ends under it

@@ -15,7 +15,7 @@ from tests.serving import MootServer
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
-    async with reading(tmp_path) as server:
+    async with reading(page, tmp_path) as server:
         yield server
 
 

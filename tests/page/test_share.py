@@ -12,7 +12,7 @@ ANSWER = "A round one, of oak"
 
 
 async def test_a_discussion_is_taken_along_written_down_and_archived(tmp_path: Path, page: Page) -> None:
-    async with reading(tmp_path) as server:
+    async with reading(page, tmp_path) as server:
         id = await discussed(server, "Round or square?", participants=["scripted/priced", "scripted/echo"])
         await page.goto(f"{server.url}/d/{id}")
         menu = page.get_by_role("button", name="Share")

@@ -5,6 +5,8 @@ from playwright.async_api import Page, expect
 from tests.page.axe import axe
 from tests.serving import MootServer
 
+LIGHT, DARK = "rgb(250, 249, 247)", "rgb(20, 21, 23)"  # what --paper is
+
 
 async def opened(server: MootServer, title: str, *models: str) -> str:
     body = {"message": f"About {title}?", "title": title, "participants": models or ("scripted/echo",)}
@@ -14,28 +16,44 @@ async def opened(server: MootServer, title: str, *models: str) -> str:
     return str(reply.body["discussion"]["id"])
 
 
+async def more(page: Page, title: str, item: str) -> None:
+    """Choose from the menu of a discussion, which comes when the mouse is over it."""
+    await page.get_by_role("navigation", name="Discussions").get_by_role("link", name=title).hover()
+    await page.get_by_role("button", name=f"More about {title}").click()
+    await page.get_by_role("menuitem", name=item).click()
+
+
 async def test_discussions_are_listed_searched_archived_and_deleted(server: MootServer, page: Page) -> None:
     for title in ("Tables", "Chairs", "Stools"):
         await opened(server, title)
     await page.goto(server.url)
     shelf = page.get_by_role("navigation", name="Discussions")
-    await expect(shelf.get_by_role("listitem").filter(has_text="s").first).to_contain_text("Stools")
+    titles = shelf.get_by_role("list").first.get_by_role("link")
+    await expect(titles).to_have_text(["Stools", "Chairs", "Tables"])
 
-    await page.keyboard.press("Escape")
     await shelf.get_by_label("Search discussions").fill("About Chairs")
     await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
     await expect(shelf.get_by_role("link", name="Chairs")).to_be_visible()
     await shelf.get_by_label("Search discussions").fill("")
     await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
 
-    await shelf.get_by_role("button", name="More about Tables").click(force=True)
-    await page.get_by_role("menuitem", name="Archive").click()
+    await more(page, "Tables", "Archive")
     await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
     await page.get_by_role("button", name="Undo").click()
     await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
 
-    await shelf.get_by_role("button", name="More about Chairs").click(force=True)
-    await page.get_by_role("menuitem", name="Delete").click()
+    await more(page, "Stools", "Archive")
+    await expect(shelf.get_by_role("link", name="Stools")).to_have_count(0)
+    archive = shelf.get_by_role("button", name="Archive", exact=True)
+    await archive.click()
+    await expect(titles).to_have_text(["Stools"])
+    await axe(page)
+    await more(page, "Stools", "Take out of the archive")
+    await expect(shelf.get_by_text("Nothing is archived.")).to_be_visible()
+    await archive.click()
+    await expect(shelf.get_by_role("link", name="Stools")).to_be_visible()
+
+    await more(page, "Chairs", "Delete")
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(shelf.get_by_role("link", name="Chairs")).to_have_count(0)
     await axe(page)
@@ -84,6 +102,20 @@ async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
     await axe(page)
     await page.reload()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page: Page) -> None:
+    await page.emulate_media(color_scheme="dark")
+    await page.goto(server.url)
+    body = page.locator("body")
+    await expect(body).to_have_css("background-color", DARK)
+    await page.get_by_role("button", name="As the system").click()
+    await page.get_by_role("button", name="Dark", exact=True).click()
+    await expect(page.get_by_role("button", name="Light", exact=True)).to_be_visible()
+    await expect(body).to_have_css("background-color", LIGHT)
+    await page.reload()
+    await expect(body).to_have_css("background-color", LIGHT)
+    await axe(page)
 
 
 async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page) -> None:

@@ -12,7 +12,7 @@ from tests.page.reading import discussed, reading
 async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
     tmp_path: Path, page: Page
 ) -> None:
-    async with reading(tmp_path, "budget = 1\n") as server:
+    async with reading(page, tmp_path, "budget = 1\n") as server:
         discussion = await discussed(server, "Round or square?")
         await page.goto(f"{server.url}/usage")
         models = page.get_by_role("region", name="By model")
@@ -44,7 +44,7 @@ async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
 async def test_without_any_use_there_is_a_way_to_some_also_on_a_dark_phone(
     tmp_path: Path, page: Page
 ) -> None:
-    async with reading(tmp_path) as server:
+    async with reading(page, tmp_path) as server:
         await page.set_viewport_size({"width": 390, "height": 844})
         await page.emulate_media(color_scheme="dark")
         await page.goto(f"{server.url}/usage")
