@@ -107,3 +107,10 @@ test("a quote is found where only spaces, quotation marks or markdown differ", (
   assert.equal(found("they disagreed"), null);
   assert.equal(found(" ** "), null);
 });
+
+test("what the parser stumbles over is shown as it was written", () => {
+  assert.match(
+    html("- **bold**\n  > 2) **bold**\n[ref]: https://d.example\n"),
+    /\[ref\]: https:\/\/d\.example/,
+  );
+});

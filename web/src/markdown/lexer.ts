@@ -98,5 +98,10 @@ const OPTIONS: MarkedOptions = { ...getDefaults(), tokenizer: new PageTokenizer(
 
 /** Read a segment; null where its lines are too tangled to be read. */
 export function lexed(text: string): Token[] | null {
-  return isTangled(text) ? null : new PageLexer(OPTIONS).lex(text);
+  if (isTangled(text)) return null;
+  try {
+    return new PageLexer(OPTIONS).lex(text);
+  } catch {
+    return null; // marked itself stumbles over some nestings, such as a quoted list that is continued lazily
+  }
 }
