@@ -30,7 +30,16 @@ SCRIPTS = {
     "titler": Script(answer='Title: "Tables, round and square."'),
     **{
         f"shy-{mode}": Script(answer="Here I am.", fault="unauthorized", fault_times=1)
-        for mode in ("again", "single", "parallel", "consensus", "debate", "advisors", "directed")
+        for mode in (
+            "again",
+            "single",
+            "parallel",
+            "consensus",
+            "debate",
+            "advisors",
+            "directed",
+            "transcript",
+        )
     },
     "even": Script(answer="One after the other, and never in a hurry.", chunk=4, pace=0.02),
 }

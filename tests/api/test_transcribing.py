@@ -170,3 +170,27 @@ async def test_a_discussion_of_many_pages_is_told_whole_while_it_goes_on(journey
     assert len(read.messages) >= 60
     assert read.runs[-1].id == live
     await journey.server.heard(live)
+
+
+async def test_a_discussion_of_many_pages_is_told_as_it_was_revised(journey: Journey) -> None:
+    opened = await journey.finished("lab/shy-transcript", "lab/quick", mode="parallel", message="0")
+    discussion, run = opened["discussion"]["id"], opened["run"]["id"]
+    for number in range(1, 18):
+        await journey.server.heard((await journey.say(discussion, str(number)))["run"]["id"])
+    retried = await journey.server.post(f"/api/runs/{run}/lanes/alpha/retry")
+    assert retried.status == 202, retried.text
+    await journey.over(run)
+    path = f"/api/discussions/{discussion}/turns"
+    edited = await journey.server.call("PATCH", f"{path}/{opened['message']['id']}", {"content": "Zero"})
+    assert edited.status == 200, edited.text
+    said = (await journey.read(discussion, "?limit=100"))["messages"]
+    (answer,) = [m for m in said if (m["run"], m["participant"]) == (run, "beta")]
+    anew = await journey.server.post(f"{path}/{answer['id']}/again", {"model": "lab/other"})
+    await journey.server.heard(anew.body["run"]["id"])
+    told = msgspec.json.decode(await transcript(journey, discussion, "json"))
+    assert told["messages"] == (await journey.read(discussion, "?limit=100"))["messages"]
+    assert len(told["messages"]) == 54
+    assert len(told["runs"]) == 18
+    page = harmless(await transcript(journey, discussion, "html"))
+    assert page.texts("div", "words") == [m["content"] for m in told["messages"]]
+    assert len(page.texts("section", "ending")) == 18

@@ -476,3 +476,21 @@ async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) ->
 
 def _entry(claim: Claim, first: int, bodies: list[str]) -> Entry:
     return Entry(claim, first, bodies)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("start", [0, 3, 6, 7])
+async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(start: int) -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    writer.add(6, "in silence")
+    writer.add(1, "in silence", END)
+    tried_again = Standing(live=True, newest=7)
+    async with reading(feeds, start, start, standing=tried_again) as readers, asyncio.timeout(10):
+        await eventually(lambda: all(whole(reader, 7) for reader in readers))
+        assert not any(reader.task.done() for reader in readers)
+        writer.add(1, "here")
+        writer.add(1, "here", END)
+        await asyncio.gather(*(reader.task for reader in readers))
+        assert all(whole(reader, 9) for reader in readers)

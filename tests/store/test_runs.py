@@ -182,5 +182,5 @@ async def test_the_runs_of_a_discussion_are_listed_in_the_order_of_what_they_ans
     database: Database, table: Discussion
 ) -> None:
     first, second = await start(database, table), await start(database, table, words="And now?")
-    assert await Runs(database).of(ANNA, table.id) == [first.id, second.id]
-    assert await Runs(database).of(BERT, table.id) == []
+    assert await Runs(database).of(ANNA, table.id) == (first, second)
+    assert await Runs(database).of(BERT, table.id) == ()

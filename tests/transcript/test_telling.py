@@ -8,8 +8,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from moot.board.replay import Board
+from moot.engine.boards import Boards
 from moot.model.discussions import Message
 from moot.store.database import Database
+from moot.store.runs import Claim
 from moot.transcript import telling
 from moot.transcript.document import Document, Transcript
 from moot.transcript.markdown import Markdown
@@ -17,6 +20,7 @@ from moot.transcript.page import Page
 from moot.transcript.telling import Transcripts, file_name
 from tests.databases import KINDS
 from tests.server.talking import Talking, talking
+from tests.store.debating import Pen, turn
 from tests.store.people import settled
 from tests.transcript.samples import DISCUSSION
 
@@ -86,6 +90,129 @@ async def test_what_a_run_came_to_follows_its_last_message(
     async for _ in Transcripts(table.house.database).pieces(caller.tenant, discussion, Noting()):
         pass
     assert seen == ["What is a moot?", "So. 0", "completed", "And 1?", "So. 1", "completed"]
+
+
+class Revised:
+    """A debate of more than a page in whose first run Beta failed; all that comes later has a higher number."""
+
+    def __init__(self, table: Talking, id: str, run: str) -> None:
+        self.table = table
+        self.id = id
+        self.run = run
+        table.house.retrying._start = lambda run, revision: None
+
+    async def read(self) -> list[Message]:
+        """Return all that the discussion lists."""
+        return list(await self.table.house.discussions.messages(self.id, hidden=False))
+
+    async def edit(self, place: int, words: str) -> None:
+        turn = (await self.read())[place].id
+        await self.table.ok("PATCH", f"/api/discussions/{self.id}/turns/{turn}", {"content": words})
+
+    async def retry(self, who: str) -> None:
+        """Let somebody try again in the first run, and answer this time."""
+        await self.table.ok("POST", f"/api/runs/{self.run}/lanes/{who}/retry")
+        held = await self._claimed(self.run)
+        pen = Pen(self.table.house.database, held)
+        await pen.keep([turn(held, who)])
+        await pen.end(revision=1)
+
+    async def again(self, place: int) -> str:
+        """Let an answer be given anew, and return the run in which it was."""
+        answer = (await self.read())[place]
+        path = f"/api/discussions/{self.id}/turns/{answer.id}/again"
+        run: str = (await self.table.ok("POST", path))["run"]["id"]
+        held = await self._claimed(run)
+        pen = Pen(self.table.house.database, held)
+        anew = turn(held, answer.participant or "", answer.stage or "", version_of=answer.id)
+        await pen.keep([replace(anew, content="Given anew.")])
+        await pen.end()
+        return run
+
+    async def _claimed(self, run: str) -> Claim:
+        held = await self.table.house.runs.claim(run, self.table.house.worker)
+        assert held is not None
+        return held
+
+
+@pytest.fixture
+async def revised(table: Talking) -> Revised:
+    opened = await table.open(mode="debate")
+    id, run = opened["discussion"]["id"], opened["run"]["id"]
+    held = await table.house.runs.claim(run, table.house.worker)
+    assert held is not None
+    pen = Pen(table.house.database, held)
+    alpha = turn(held, "alpha", view="blind", upto=opened["message"]["number"])
+    await pen.keep([alpha, turn(held, "beta", status="failed")])
+    await pen.end()
+    for number in range(1, telling.PAGE // 2 + 2):
+        said = await table.ok("POST", f"/api/discussions/{id}/messages", {"message": f"And {number}?"})
+        await table.answer(said["run"]["id"], "So. ", str(number))
+    return Revised(table, id, run)
+
+
+async def test_what_came_later_to_the_first_of_many_pages_is_told_in_its_place(revised: Revised) -> None:
+    await revised.edit(0, "What was a moot?")
+    await revised.retry("beta")
+    await revised.again(1)
+    told, read = await document(revised.table, revised.id), await revised.read()
+    assert words(told.messages[:4]) == ["What was a moot?", "Given anew.", "beta in initial", "And 1?"]
+    assert len(told.messages) == telling.PAGE + 5
+    assert list(told.messages) == read
+
+
+async def test_a_run_that_gave_an_answer_anew_is_not_told_beside_it(revised: Revised) -> None:
+    before = await document(revised.table, revised.id)
+    anew = await revised.again(1)
+    told = await document(revised.table, revised.id)
+    assert told.messages[1].content == "Given anew."
+    assert anew not in [run.id for run in told.runs]
+    assert [run.id for run in told.runs] == [run.id for run in before.runs]
+
+
+async def test_what_is_changed_while_it_is_told_is_told_once_and_as_it_was(
+    revised: Revised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telling, "PAGE", 2)
+    caller = await revised.table.house.accounts.ensure_local()
+    discussion = await revised.table.house.discussions.get(caller.tenant, revised.id)
+    before = await revised.read()
+    seen: list[Message] = []
+
+    class Noting(Document):
+        def said(self, messages: Sequence[Message], files: Any) -> str:
+            seen.extend(messages)
+            return super().said(messages, files)
+
+    telling_it = Transcripts(revised.table.house.database).pieces(caller.tenant, discussion, Noting())
+    while not seen:
+        await anext(telling_it)
+    await revised.edit(-1, "So be it.")
+    await revised.retry("beta")
+    async for _ in telling_it:
+        pass
+    assert seen == [*before[:2], *before[3:]], "Beta's failed turn is gone, and the other came later"
+
+
+@pytest.mark.parametrize(("mode", "looks"), [("single", 0), ("debate", 0), ("directed", 1)])
+async def test_only_a_lesson_has_a_board_to_be_read(table: Talking, mode: str, looks: int) -> None:
+    caller = await table.house.accounts.ensure_local()
+    opened = await table.open(mode=mode)
+    discussion = await table.house.discussions.get(caller.tenant, opened["discussion"]["id"])
+    transcripts = Transcripts(table.house.database)
+    looked: list[str] = []
+
+    class Noting(Boards):
+        async def at(
+            self, tenant: str, discussion: str, run: str | None = None, seq: int | None = None
+        ) -> Board:
+            looked.append(discussion)
+            return await super().at(tenant, discussion, run, seq)
+
+    transcripts._boards = Noting(table.house.database)
+    told = [piece async for piece in transcripts.pieces(caller.tenant, discussion, Document())]
+    assert looked == [discussion.id] * looks
+    assert msgspec.json.decode(b"".join(told), type=Transcript).board == Board()
 
 
 async def test_a_run_in_which_nobody_has_answered_yet_is_told_too(table: Talking) -> None:

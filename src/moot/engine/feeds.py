@@ -32,6 +32,9 @@ class Feed:
         self._known = 0  # the highest number that anybody told of
         self.fed = False  # from this process, since the last look
         self._end: int | None = None
+        self._went_on = (
+            0  # the highest number at which the run was found to go on: no end until there is the last
+        )
         self._waiting: list[asyncio.Future[None]] = []
         self._catching_up = asyncio.Lock()
 
@@ -68,8 +71,10 @@ class Feed:
     def goes_on(self, standing: Standing) -> None:
         """Hear how the run stands: an end that it had is none where something of it is tried again."""
         self._known = max(self._known, standing.newest)
-        if standing.live and self._end is not None and self._end <= standing.newest:
-            self._end = None
+        if standing.live:
+            self._went_on = max(self._went_on, standing.newest)
+            if self._end is not None and self._end <= standing.newest:
+                self._end = None
 
     def is_over(self, seq: int) -> bool:
         """Tell whether nothing comes after a number: it is an end, and nobody knows of anything after it."""
@@ -111,7 +116,8 @@ class Feed:
 
     def _framed(self, seq: int, body: str) -> bytes:
         if body.startswith(END):
-            self._end = max(seq, self._end or 0)
+            if seq > self._went_on:
+                self._end = max(seq, self._end or 0)
         elif self._end is not None and seq > self._end:  # something of the run is tried again
             self._end = None
         return f"id: {seq}\ndata: {body}\n\n".encode()

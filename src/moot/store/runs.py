@@ -67,12 +67,12 @@ class Runs:
             raise NotFound(f"There is no run {id!r}.")
         return Run(**row)
 
-    async def of(self, tenant: str, discussion: str) -> list[str]:
+    async def of(self, tenant: str, discussion: str) -> tuple[Run, ...]:
         """List the runs of a discussion in the order of what they answer."""
         mine = (run.c.discussion == discussion, run.c.tenant == tenant)
-        query = select(run.c.id).where(*mine).order_by(run.c.place, run.c.created_at, run.c.id)
+        query = select(*RUN_FIELDS).where(*mine).order_by(run.c.place, run.c.created_at, run.c.id)
         async with self._database.read() as connection:
-            return list((await connection.execute(query)).scalars())
+            return tuple(Run(**row) for row in (await connection.execute(query)).mappings())
 
     async def plan(self, id: str) -> Plan:
         async with self._database.read() as connection:

@@ -4,27 +4,25 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from itertools import groupby
-from typing import TypeVar
 
 from moot.board.markup import printable
+from moot.board.replay import EMPTY, Board
 from moot.engine.boards import Boards
 from moot.engine.reports import Reports
-from moot.model.discussions import Discussion, Message
+from moot.model.discussions import Discussion, Message, Run
 from moot.store.database import Database
-from moot.store.discussions import Discussions
 from moot.store.files import Files
 from moot.store.runs import Runs
+from moot.store.snapshots import Snapshot, Snapshots
 from moot.transcript.form import Form
 
 PAGE = 50  # messages that are read, and written, at once
 NAME = 80
 
-T = TypeVar("T")
-
 
 class Transcripts:
     def __init__(self, database: Database) -> None:
-        self._discussions = Discussions(database)
+        self._snapshots = Snapshots(database)
         self._files = Files(database)
         self._runs = Runs(database)
         self._reports = Reports(database)
@@ -35,36 +33,31 @@ class Transcripts:
         """Write a discussion as it is now, bit by bit: whoever takes it slowly keeps little of it in memory."""
         told: set[str] = set()
         yield await self._written(lambda: form.begin(discussion))
+        # A reader that leaves must not break a connection in the middle of a query.
+        now = await asyncio.shield(self._snapshots.of(discussion.id))
         runs = await asyncio.shield(self._runs.of(tenant, discussion.id))
         last: str | None = None
-        async for page in self._pages(discussion.id):
+        async for page in self._pages(now):
             for run, some in groupby(page, key=lambda one: one.run):
                 if last is not None and run != last:
                     yield await self._found(tenant, last, form, told)
                 yield await self._said(tenant, list(some), form)
                 last = run
-        for run in runs:
-            yield await self._found(tenant, run, form, told)
-        board = await asyncio.shield(self._boards.at(tenant, discussion.id))
+        for one in runs:
+            if one.again is None:  # else it is told as a version of the answer that it gave anew
+                yield await self._found(tenant, one.id, form, told)
+        board = await self._drawn(tenant, discussion.id, runs)
         yield await self._written(lambda: form.end(board))
 
-    async def _pages(self, discussion: str) -> AsyncIterator[Sequence[Message]]:
-        """Find where pages begin from the newest back, then read them from the oldest on."""
-        starts: list[int | None] = [None]
-        page = newest = await self._page(discussion, None, None)
-        upto = max((message.number for message in newest), default=0)
-        while len(page) == PAGE:
-            starts.append(page[0].number)
-            page = await self._page(discussion, starts[-1], upto)
-        for start in reversed(starts[1:]):
-            yield await self._page(discussion, start, upto)
-        yield newest
+    async def _pages(self, now: Snapshot) -> AsyncIterator[Sequence[Message]]:
+        for start in range(0, len(now.turns), PAGE):
+            yield await asyncio.shield(self._snapshots.read(now, now.turns[start : start + PAGE]))
 
-    async def _page(self, discussion: str, before: int | None, upto: int | None) -> Sequence[Message]:
-        # A reader that leaves must not break a connection in the middle of a query.
-        return await asyncio.shield(
-            self._discussions.messages(discussion, before=before, upto=upto, limit=PAGE, hidden=False)
-        )
+    async def _drawn(self, tenant: str, discussion: str, runs: Sequence[Run]) -> Board:
+        """Return the whiteboard, for which all is read once more: only where there was a lesson."""
+        if not any(run.mode == "directed" for run in runs):
+            return EMPTY
+        return await asyncio.shield(self._boards.at(tenant, discussion))
 
     async def _said(self, tenant: str, messages: Sequence[Message], form: Form) -> bytes:
         ids = [id for message in messages for id in message.files or ()]

@@ -6,8 +6,8 @@
  */
 
 import { Lexer, Tokenizer, getDefaults, type MarkedOptions, type Token, type Tokens } from "marked";
+import { Budget, isTangled, pieces } from "./bounds.ts";
 import { formulaAt, nextDollar } from "./formulas.ts";
-import { isDeep } from "./lines.ts";
 
 export interface FormulaToken {
   type: "formula";
@@ -22,6 +22,8 @@ export interface NoteToken {
   tokens: Token[];
 }
 
+/** A line of dashes further below than this makes no heading. */
+const LONG_HEADING = 200;
 const BREAK = /^<br[ \t]*\/?>/i;
 const NOTE = /^\[\^([\w-]{1,32})\](?![(:])/;
 const NOTED = /^ {0,3}\[\^([\w-]{1,32})\]:[ \t]*([^\n]*(?:\n(?! {0,3}\[\^)[^\n]+)*)(?:\n|$)/;
@@ -35,6 +37,13 @@ class PageTokenizer extends Tokenizer {
   override fences(src: string): Tokens.Code | undefined {
     // marked takes any token here, and has no other place for blocks of one's own that is as cheap.
     return (this.#formula(src) ?? this.#noted(src) ?? super.fences(src)) as Tokens.Code | undefined;
+  }
+
+  override lheading(src: string): Tokens.Heading | undefined {
+    // Its rule looks through all that follows, and is asked at every line of an item.
+    return super.lheading(
+      src.length > LONG_HEADING ? src.slice(0, src.lastIndexOf("\n", LONG_HEADING) + 1) : src,
+    );
   }
 
   override escape(src: string): Tokens.Escape | undefined {
@@ -72,9 +81,22 @@ class PageTokenizer extends Tokenizer {
   }
 }
 
+/** Reads what is within blocks only as far as that can be afforded; the rest is text. */
+class PageLexer extends Lexer {
+  readonly #budget = new Budget();
+
+  override inlineTokens(src: string, tokens: Token[] = []): Token[] {
+    for (const piece of pieces(src)) {
+      if (this.#budget.affords(piece)) super.inlineTokens(piece, tokens);
+      else tokens.push({ type: "text", raw: piece, text: piece });
+    }
+    return tokens;
+  }
+}
+
 const OPTIONS: MarkedOptions = { ...getDefaults(), tokenizer: new PageTokenizer() };
 
-/** Read a segment; null where it nests too deep to be read. */
+/** Read a segment; null where its lines are too tangled to be read. */
 export function lexed(text: string): Token[] | null {
-  return text.split("\n").some(isDeep) ? null : new Lexer(OPTIONS).lex(text);
+  return isTangled(text) ? null : new PageLexer(OPTIONS).lex(text);
 }

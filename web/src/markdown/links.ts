@@ -12,11 +12,20 @@ const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 
 /** Return where an address leads, or null where it is nothing that an answer may link to. */
 export function target(address: string): Target | null {
-  const url = URL.parse(unescaped(address).trim());
+  const url = parsed(unescaped(address).trim());
   if (url === null || !SCHEMES.has(url.protocol)) return null;
   if (url.protocol === "mailto:")
     return url.pathname.includes("@") ? { href: url.href, place: url.pathname } : null;
   return { href: url.href, place: url.host };
+}
+
+/** Browsers of a few years ago have no URL.parse. */
+function parsed(address: string): URL | null {
+  try {
+    return new URL(address);
+  } catch {
+    return null;
+  }
 }
 
 /** Tell whether the text of a link already begins with the place where it leads. */

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Lexer, type Token } from "marked";
+import { isTangled, marks, pieces } from "../src/markdown/bounds.ts";
+import { GrowingDocument } from "../src/markdown/document.ts";
+import { rendered } from "../src/markdown/render.ts";
+import { long, markdown, noise } from "./markdown_texts.ts";
+
+const LENGTH = 16_000;
+const PIECES = 200;
+/** Of the processor's time, so that a busy machine does not count: a few at most with the bounds, up to minutes without. */
+const MOST_SECONDS = 10;
+const HOSTILE: Record<string, [unit: string, start?: string, end?: string]> = {
+  "mixed emphasis": ["**a_"],
+  "emphasis that never closes": ["*a "],
+  "emphasis between punctuation": ["?_a"],
+  "emphasis within emphasis": ["*a _b "],
+  "a row of stars": ["*", "", "a"],
+  "a row of underscores": ["_", "", "]"],
+  strikes: ['"~~é'],
+  "code that never closes": ["`a ``b "],
+  "brackets in brackets": ["["],
+  "images in links": ["![[a]("],
+  "links that never close": ["[a](<"],
+  "angle brackets": ["<a <!--"],
+  dollars: ["$", "", "@"],
+  "formulas that never close": ["\\(a \\["],
+  "a long word before an at": ["a", "", "@"],
+  "many addresses": ["a@b.c@"],
+  "many links": ["www.a.(http://"],
+  "cells of marks": ["|*_", "| a | b |\n|---|---|\n"],
+  "quotes that deepen and end": ["\n=\n>> ", "> a"],
+  "quotes and lists in turn": ["> - \n=\n", "> a\n"],
+  "items of tiny lines": ["_\n", "- a\n"],
+  "items that could be headings": ['"\n---', "- a\n"],
+};
+
+for (const [name, [unit, start = "", end = ""]] of Object.entries(HOSTILE))
+  test(`a hostile answer does not hold up the page: ${name}`, () => {
+    const text = start + unit.repeat(Math.ceil(LENGTH / unit.length)) + end;
+    const document = new GrowingDocument();
+    const before = process.cpuUsage();
+    for (let piece = 1; piece <= PIECES; piece++) {
+      document.grow(text.slice(0, Math.ceil((text.length * piece) / PIECES)));
+      document.tail();
+    }
+    document.end();
+    const seconds = process.cpuUsage(before).user / 1e6;
+    assert.ok(seconds < MOST_SECONDS, `${seconds} s`);
+  });
+
+/** Return the texts that marked was given to look for marks in. */
+function read(text: string): string[] {
+  const inlineTokens = Lexer.prototype.inlineTokens;
+  const given: string[] = [];
+  Lexer.prototype.inlineTokens = function (this: Lexer, src: string, tokens?: Token[]): Token[] {
+    given.push(src);
+    return inlineTokens.call(this, src, tokens);
+  };
+  try {
+    rendered(text);
+  } finally {
+    Lexer.prototype.inlineTokens = inlineTokens;
+  }
+  return given;
+}
+
+test("whatever a segment is made of, marked looks from few marks, and not far", () => {
+  const unit = fc.array(fc.constantFrom(..."*_~`[](<!\\$@|a. \n>-".split("")), {
+    minLength: 1,
+    maxLength: 8,
+  });
+  fc.assert(
+    fc.property(unit, (parts) => {
+      const given = read(parts.join("").repeat(8_000 / parts.length));
+      assert.ok(given.reduce((work, src) => work + marks(src) ** 2, 0) <= 40_000);
+      for (const src of given) assert.ok(marks(src) <= 100 || src.length <= 200);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("no character is lost by reading in pieces, and what people write is one piece", () => {
+  fc.assert(
+    fc.property(fc.oneof(markdown, noise, long), (text) => assert.equal(pieces(text).join(""), text)),
+    { numRuns: 300 },
+  );
+  const prose = "Some **words**, a `name_of_it` and [a link](https://a.example/x_y). ".repeat(8);
+  assert.deepEqual(pieces(prose), [prose]);
+});
+
+test("a text with many marks keeps them where they are closed near by", () => {
+  const html = rendered("A `name_of_it` and **words**. ".repeat(60));
+  assert.equal(html.match(/<code>name_of_it<\/code>/g)?.length, 60);
+  assert.equal(html.match(/<strong>words<\/strong>/g)?.length, 60);
+});
+
+test("lists and tables that are long but plain are read", () => {
+  assert.ok(!isTangled("- 7\n".repeat(1_000)));
+  assert.ok(!isTangled("> a\n> > b\n".repeat(20)));
+  const rows = "| `a_b` | **c** | [d](https://a.example) |\n".repeat(90);
+  assert.equal(rendered(`| a | b | c |\n|---|---|---|\n${rows}`).match(/<strong>c<\/strong>/g)?.length, 90);
+});
+
+test("what is too much to be read is shown as it was written", () => {
+  assert.equal(marks("name@"), 5);
+  assert.match(rendered("> a\n> > b\n".repeat(100)), /^<p class="plain">&gt; a\n/);
+  assert.match(rendered("*a ".repeat(1_300)), /^<p>(?:\*a )+<\/p>$/);
+});
