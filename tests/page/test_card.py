@@ -8,7 +8,6 @@ from playwright.async_api import Locator, Page, expect
 from tests.page.axe import axe
 from tests.serving import MootServer
 
-
 ROWS = """(wanted) => {
     const tops = [...document.querySelectorAll("article")].map((card) => card.getBoundingClientRect().top);
     const rows = [...new Set(tops)].map((top) => tops.filter((one) => one === top).length);

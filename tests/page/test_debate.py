@@ -7,9 +7,6 @@ from playwright.async_api import Locator, Page, expect
 from tests.page.axe import axe
 from tests.serving import MootServer
 
-MARKED = (
-    "(words) => [...(CSS.highlights.get('moot-quote') ?? [])].some((range) => range.toString() === words)"
-)
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
 
 
@@ -88,16 +85,6 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     await expect(answer).to_be_in_viewport()
     await expect(answer).to_contain_text("I change my position.")
     await page.wait_for_function("() => CSS.highlights.has('moot-quote')")
-
-    claims = page.get_by_role("region", name="Claims")
-    quote = claims.get_by_role("link").first
-    words = (await quote.inner_text()).strip('“”"')
-    who = ((await quote.get_attribute("title")) or "").removeprefix("Show it in ").removesuffix("'s answer")
-    await quote.click()
-    quoted = page.get_by_role("article", name=who, exact=True).filter(has_text=words)
-    await expect(quoted).to_be_focused()
-    await expect(quoted).to_be_in_viewport()
-    await page.wait_for_function(MARKED, arg=words)
 
     said = await server.get(f"/api/discussions/{opened['discussion']['id']}")
     first = next(one for one in said.body["messages"] if one["stage"] == "initial")

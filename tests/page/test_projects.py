@@ -14,7 +14,7 @@ from tests.serving import MootServer
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
+async def server(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
     async with reading(page, tmp_path) as server:
         yield server
 

@@ -9,6 +9,7 @@ class Place {
     this.tag = tag;
   }
   closest(tags: string): Place | null {
+    if (tags === ".composer") return this.tag === "textarea" ? this : null;
     return tags.split(", ").includes(this.tag) ? this : null;
   }
 }
@@ -68,9 +69,10 @@ test("one key after the other counts, unless one waits too long", () => {
   assert.deepEqual(acts, ["usage"]);
 });
 
-test("what is written into a field is no shortcut, but for those with Ctrl, and Esc", () => {
+test("what is written into a field is no shortcut, but for those with Ctrl, and Esc in the composer", () => {
   for (const tag of ["input", "textarea", "select"]) press("/", { tag });
   press("k", { tag: "input", ctrlKey: true });
+  press("Escape", { tag: "input" });
   press("Escape", { tag: "textarea" });
   assert.deepEqual(acts, ["find", "stop"]);
 });

@@ -10,6 +10,7 @@ interface Asked {
   signal: AbortSignal;
 }
 
+const RESYNC = 'data: {"type":"resync"}\n\n';
 let asked: Asked[] = [];
 let states: Connection[] = [];
 let heard: Heard[] = [];
@@ -46,12 +47,13 @@ beforeEach(() => {
   stream = new Stream({
     following: () => ({ discussion: "dis_1", after: ["run_1:7"] }),
     hear: (events) => void heard.push(...events),
+    missing: () => undefined,
     connection: (now) => void states.push(now),
   });
 });
 
 afterEach(() => {
-  stream.close();
+  stream.rest();
   mock.timers.reset();
   mock.restoreAll();
 });
@@ -60,7 +62,7 @@ test("it asks for what comes after what was heard, and hands it on", async () =>
   stream.connect();
   await settled();
   assert.equal(asked[0]?.url, "/api/events?discussion=dis_1&after=run_1%3A7");
-  asked[0]?.say('data: {"type":"resync"}\n\n');
+  asked[0]?.say(RESYNC);
   await settled();
   assert.deepEqual(heard, [{ type: "resync" }]);
   assert.deepEqual(states, ["connecting", "live"]);
@@ -83,7 +85,7 @@ test("it waits longer with every failure, and from the beginning again once it w
   answer = () => null;
   mock.timers.tick(8000);
   await settled();
-  asked.at(-1)?.say(": here\n\n");
+  asked.at(-1)?.say(RESYNC);
   await settled();
   assert.equal(states.at(-1), "live");
   asked.at(-1)?.end();
@@ -98,7 +100,7 @@ test("silence is taken for a lost connection, and anything that is said is not",
   stream.connect();
   await settled();
   for (let time = 0; time < 3; time++) {
-    asked[0]?.say(": still here\n\n");
+    asked[0]?.say(RESYNC);
     await settled();
     mock.timers.tick(39_000);
     await settled();
@@ -133,13 +135,15 @@ test("it is hurried only while it waits", async () => {
   assert.equal(asked.length, 2);
 });
 
-test("what was closed does not come back", async () => {
+test("what rests comes back only when somebody looks again", async () => {
   stream.connect();
   await settled();
-  stream.close();
+  stream.rest();
   await settled();
   mock.timers.tick(60_000);
-  stream.hurry();
   await settled();
   assert.equal(asked.length, 1);
+  stream.hurry();
+  await settled();
+  assert.equal(asked.length, 2);
 });
