@@ -87,4 +87,6 @@ class Following:
                 async for some in frames:
                     self._sent[run] = self._sent.get(run, 0) + len(some)
                     yield some
+            if standing.live and self._sent.get(run, 0) == standing.newest:
+                self._due.setdefault(run, standing)  # what was the end then is none any more
         self._followed.discard(run)
