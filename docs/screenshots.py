@@ -153,7 +153,8 @@ async def _view(
         await page.goto(server.url + path)
         if ready is not None:
             await ready(page)
-        await page.wait_for_function("[...document.images].every((image) => image.complete)")
+        while not await page.evaluate("[...document.images].every((image) => image.complete)"):
+            await page.wait_for_timeout(50)
         await page.wait_for_timeout(800)  # until everything stands still
         await page.screenshot(path=PICTURES / f"{name}{suffix}.png")
         await context.close()

@@ -78,6 +78,7 @@ def _address(name: str) -> str:
 async def migrated_url(kind: Kind, folder: Path) -> AsyncIterator[str]:
     """A database of its own for a test, with all tables: a copy of one that was migrated."""
     if kind == "sqlite":
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / "moot.db").write_bytes(await asyncio.to_thread(migrated_file))
         yield f"sqlite:///{folder / 'moot.db'}"
         return

@@ -25,7 +25,7 @@ async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
     await axe(page)
     await wizard.get_by_role("button", name="Propose voices").click()
     await expect(wizard.get_by_role("listitem")).to_have_count(8)
-    await expect(wizard.get_by_role("status")).to_contain_text("8 voices for your situation.")
+    await expect(wizard.get_by_text("8 voices for your situation.")).to_be_visible()
     penelope = wizard.get_by_role("listitem").filter(has_text="Penelope")
     await expect(penelope).to_contain_text("She knew what waiting costs.")
     await penelope.get_by_role("button", name="Add").click()
