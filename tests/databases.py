@@ -78,8 +78,7 @@ def _address(name: str) -> str:
 async def migrated_url(kind: Kind, folder: Path) -> AsyncIterator[str]:
     """A database of its own for a test, with all tables: a copy of one that was migrated."""
     if kind == "sqlite":
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "moot.db").write_bytes(await asyncio.to_thread(migrated_file))
+        await asyncio.to_thread(_copy, folder)
         yield f"sqlite:///{folder / 'moot.db'}"
         return
     async with _postgres(await asyncio.to_thread(migrated_pattern)) as url:
@@ -90,6 +89,11 @@ async def migrated_url(kind: Kind, folder: Path) -> AsyncIterator[str]:
 async def migrated(kind: Kind, folder: Path) -> AsyncIterator[Database]:
     async with migrated_url(kind, folder) as url, Database(url) as database:
         yield database
+
+
+def _copy(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "moot.db").write_bytes(migrated_file())
 
 
 def migrated_file() -> bytes:
