@@ -110,7 +110,7 @@ async def main() -> None:
 
 
 async def _models_are_found(page: Page) -> None:
-    await page.get_by_text("Looking for models").wait_for(state="detached")
+    await page.get_by_text("Looking for models that can answer").wait_for(state="detached")
 
 
 async def _taken(browser: Browser, server: MootServer, scene: Scene) -> None:
