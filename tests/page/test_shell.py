@@ -1,10 +1,28 @@
 """What is around a discussion: the list, search, archive, keys, the look, and a phone."""
 
-from playwright.async_api import Page, expect
+import re
+
+from playwright.async_api import Page, ViewportSize, expect
 
 from tests.page.axe import axe
 from tests.serving import MootServer
 
+WIDE: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+# Buttons and fields within something that what is said in passing lies over.
+COVERED = """(within) => {
+    const over = (one, other) =>
+        one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+    const said = [...document.querySelectorAll(".toast")].map((one) => one.getBoundingClientRect());
+    return [...document.querySelector(within).querySelectorAll("button, a, textarea, input")]
+        .filter((one) => !one.closest(".toast"))
+        .filter((one) => said.some((box) => over(box, one.getBoundingClientRect())))
+        .map((one) => one.outerHTML);
+}"""
+# However slow the machine is, what is said in passing stays until it was looked at.
+STAYS = (
+    "{ const soon = setTimeout; window.setTimeout = (act, wait) => (wait === 7000 ? 0 : soon(act, wait)); }"
+)
 LIGHT, DARK = "rgb(250, 249, 247)", "rgb(20, 21, 23)"  # what --paper is
 
 
@@ -33,6 +51,10 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
 
     await shelf.get_by_label("Search discussions").fill("About Chairs")
     await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
+    await expect(shelf.get_by_role("link", name="Chairs in a message")).to_be_visible()
+    await expect(shelf.get_by_role("heading", name="Found, also in the archive")).to_be_visible()
+    await shelf.get_by_label("Search discussions").fill("chair")
+    await expect(shelf.get_by_text("in a message")).to_have_count(0)
     await expect(shelf.get_by_role("link", name="Chairs")).to_be_visible()
     await shelf.get_by_label("Search discussions").fill("")
     await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
@@ -46,11 +68,18 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
     await expect(shelf.get_by_role("link", name="Stools")).to_have_count(0)
     archive = shelf.get_by_role("button", name="Archive", exact=True)
     await archive.click()
+    await expect(shelf.get_by_role("heading", name="Archive")).to_be_visible()
     await expect(titles).to_have_text(["Stools"])
     await axe(page)
     await more(page, "Stools", "Take out of the archive")
     await expect(shelf.get_by_text("Nothing is archived.")).to_be_visible()
-    await archive.click()
+    taken = page.get_by_text("Taken out of the archive.").locator("..")
+    await taken.get_by_role("button", name="Undo").click()
+    await expect(titles).to_have_text(["Stools"])
+    await more(page, "Stools", "Take out of the archive")
+    await expect(shelf.get_by_text("Nothing is archived.")).to_be_visible()
+    await shelf.get_by_role("button", name="Back").click()
+    await expect(shelf.get_by_role("heading", name="Archive")).to_have_count(0)
     await expect(shelf.get_by_role("link", name="Stools")).to_be_visible()
 
     await more(page, "Chairs", "Delete")
@@ -93,11 +122,76 @@ async def test_keys_reach_everything_and_say_so(server: MootServer, page: Page) 
     await expect(page.get_by_role("article")).to_contain_text("About Tables?")
 
 
+async def test_a_long_title_leaves_room_for_where_something_was_found(server: MootServer, page: Page) -> None:
+    await opened(server, "A title that is surely too long for one line of the list beside a discussion")
+    await page.goto(server.url)
+    shelf = page.get_by_role("navigation", name="Discussions")
+    await shelf.get_by_label("Search discussions").fill("about")
+    note = shelf.get_by_text("in a message")
+    await expect(note).to_be_visible()
+    box, around = await note.bounding_box(), await shelf.get_by_role("listitem").first.bounding_box()
+    assert box is not None
+    assert around is not None
+    assert around["y"] <= box["y"]
+    assert box["y"] + box["height"] <= around["y"] + around["height"]
+
+
+async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page) -> None:
+    id = await opened(server, "Tables")
+    await page.goto(f"{server.url}/d/{id}")
+    await expect(page.get_by_role("article")).to_contain_text("About Tables?")
+    await page.locator("#main").focus()
+    await page.keyboard.press("?")
+    help = page.get_by_role("dialog", name="Keys")
+    listed = ["".join((await one.inner_text()).split()) for one in await help.get_by_role("term").all()]
+    assert sorted(listed) == sorted(
+        ["?", "/", "Alt+N", "GU", "GP", "GJ", "GK", "Esc", "Enter", "Shift+Enter", "Ctrl+Up", "@"]
+    )
+    await page.keyboard.press("Escape")
+    places = {"u": "usage", "p": "personas", "j": "projects", "k": "models"}
+    for key, path in places.items():
+        await page.locator("#main").focus()
+        await page.keyboard.press("g")
+        await page.keyboard.press(key)
+        await expect(page).to_have_url(f"{server.url}/{path}")
+    await page.goto(f"{server.url}/d/{id}")
+    words = page.get_by_role("textbox", name="Your message")
+    await words.press("Control+ArrowUp")
+    await expect(words).to_have_value("About Tables?")
+    await words.press("Alt+n")  # also while one writes
+    await expect(page).to_have_url(f"{server.url}/")
+    await expect(page.get_by_label("Your question")).to_be_focused()
+
+
+async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
+    server: MootServer, page: Page
+) -> None:
+    await page.add_init_script(STAYS)
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    id = await opened(server, "Tables")
+    for size in (WIDE, PHONE):
+        await page.set_viewport_size(size)
+        await page.goto(f"{server.url}/d/{id}")
+        await page.get_by_role("article").hover()
+        await page.get_by_role("button", name="More about this answer").click()
+        await page.get_by_role("menuitem", name="What did it see?").click()
+        sheet = page.get_by_role("dialog", name="What did Alpha see?")
+        for _ in range(3):
+            await sheet.get_by_role("button", name="Copy all").click()
+        said = page.locator(".toast")
+        await expect(said).to_have_text(re.compile(r"^\s*Copied\.\s+3 times\s*$"))
+        await axe(page)
+        assert await page.evaluate(COVERED, "dialog[open]") == []
+        await sheet.get_by_role("button", name="Close").last.click()
+        await expect(sheet).to_have_count(0)
+        await expect(said).to_be_visible()
+        assert await page.evaluate(COVERED, "form.composer") == []
+
+
 async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
     await opened(server, "Tables")
     await page.goto(server.url)
-    look = page.get_by_role("button", name="As the system")
-    await look.click()
+    await page.get_by_role("button", name="As the system: light").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     await axe(page)
     await page.reload()
@@ -109,7 +203,7 @@ async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page
     await page.goto(server.url)
     body = page.locator("body")
     await expect(body).to_have_css("background-color", DARK)
-    await page.get_by_role("button", name="As the system").click()
+    await page.get_by_role("button", name="As the system: dark").click()
     await page.get_by_role("button", name="Dark", exact=True).click()
     await expect(page.get_by_role("button", name="Light", exact=True)).to_be_visible()
     await expect(body).to_have_css("background-color", LIGHT)

@@ -1,14 +1,8 @@
 /** Short words about something that happened elsewhere on the page; what failed says so beside itself instead. */
 
-export interface Toast {
-  id: number;
-  words: string;
-  bad: boolean;
-  undo?: () => void;
-}
+import { added, type Said, type Toast } from "./toast.ts";
 
 const SECONDS = 7;
-let count = 0;
 
 class Toasts {
   all = $state.raw<readonly Toast[]>([]);
@@ -25,10 +19,10 @@ class Toasts {
     return this.#places.at(-1) === place ? this.all : [];
   }
 
-  say(words: string, { bad = false, undo }: { bad?: boolean; undo?: () => void } = {}): void {
-    const toast = { id: ++count, words, bad, ...(undo ? { undo } : {}) };
-    this.all = [...this.all.slice(-2), toast];
-    setTimeout(() => this.drop(toast.id), SECONDS * 1000);
+  say(words: string, how: Said = {}): void {
+    this.all = added(this.all, words, how);
+    const newest = this.all.at(-1)?.id ?? 0;
+    setTimeout(() => this.drop(newest), SECONDS * 1000);
   }
 
   /** Tell why something was not done. */

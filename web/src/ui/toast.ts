@@ -1,0 +1,32 @@
+/** What is said in passing: a few at a time, and what is said again counts up instead of piling up. */
+
+export interface Toast {
+  readonly id: number;
+  readonly words: string;
+  readonly bad: boolean;
+  /** How often it was said while it could be seen. */
+  readonly times: number;
+  readonly undo?: () => void;
+}
+
+export interface Said {
+  readonly bad?: boolean;
+  readonly undo?: () => void;
+}
+
+const MOST = 3;
+let count = 0;
+
+/** Say something more. Said again, it is the newest, and one undo takes back all of it, the last first. */
+export function added(all: readonly Toast[], words: string, { bad = false, undo }: Said): readonly Toast[] {
+  const same = all.find((one) => one.words === words && one.bad === bad);
+  const undoes = [undo, same?.undo].filter((one) => one !== undefined);
+  const toast = {
+    id: ++count,
+    words,
+    bad,
+    times: (same?.times ?? 0) + 1,
+    ...(undoes.length ? { undo: () => undoes.forEach((one) => one()) } : {}),
+  };
+  return [...all.filter((one) => one !== same), toast].slice(-MOST);
+}

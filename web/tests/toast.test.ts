@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { added, type Toast } from "../src/ui/toast.ts";
+
+const words = (all: readonly Toast[]) => all.map((one) => `${one.words} ${one.times}`);
+
+test("what is said again counts up and comes last, and three are shown at most", () => {
+  let all: readonly Toast[] = [];
+  for (const one of ["Copied.", "Archived.", "Copied."]) all = added(all, one, {});
+  assert.deepEqual(words(all), ["Archived. 1", "Copied. 2"]);
+  all = added(added(all, "Copied.", { bad: true }), "Deleted.", {});
+  assert.deepEqual(words(all), ["Copied. 2", "Copied. 1", "Deleted. 1"]);
+});
+
+test("one undo takes back all that was said in one, the last first", () => {
+  const undone: number[] = [];
+  let all: readonly Toast[] = [];
+  for (const one of [1, 2, 3]) all = added(all, "It left the table.", { undo: () => undone.push(one) });
+  all[0]?.undo?.();
+  assert.deepEqual(undone, [3, 2, 1]);
+  assert.equal(added([], "Copied.", {})[0]?.undo, undefined);
+});
