@@ -1,9 +1,10 @@
 """Beginning a discussion: from a first visit without a key to a table that is laid by hand, kept and changed."""
 
+import asyncio
 import re
-from typing import Any
+from typing import Any, cast
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, ViewportSize, expect
 
 from tests.page.axe import axe
 from tests.page.watching import Watch
@@ -81,6 +82,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
 
     await seats.get_by_role("button", name="Add a voice").click()
     await page.get_by_role("combobox", name="Model").fill("nobody/none")
+    await expect(page.get_by_text("No provider here is called nobody. Choose one of").first).to_be_visible()
     await page.get_by_role("button", name="Add to the table").click()
     await question.press("Control+Enter")
     await expect(seats.get_by_role("alert")).to_contain_text("Voice 2: Unknown model 'nobody/none'")
@@ -146,6 +148,96 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await page.get_by_role("link", name="New discussion").click()
     await expect(question).to_have_value("")
     await expect(seats.get_by_role("button", name="Edit Ida")).to_be_visible()
+
+
+async def test_nothing_moves_when_models_are_found_a_moment_later(server: MootServer, page: Page) -> None:
+    found = asyncio.Event()
+
+    async def later(route: Route) -> None:
+        await found.wait()
+        await route.continue_()
+
+    await page.route("**/api/models", later)
+    for size in ({"width": 1280, "height": 800}, {"width": 390, "height": 844}):
+        found.clear()
+        await page.set_viewport_size(cast("ViewportSize", size))
+        await page.goto(server.url)
+        question = page.get_by_label("Your question")
+        await expect(page.get_by_text("Looking for models that can answer")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Begin with a line-up")).to_have_count(0)
+        before = await question.bounding_box()
+        found.set()
+        await expect(page.get_by_text("It answers now, without any key")).to_be_visible()
+        await expect(page.get_by_role("button", name="Edit Scientist")).to_be_visible()
+        await expect(page.get_by_text("Looking for models that can answer")).to_have_count(0)
+        after = await question.bounding_box()
+        assert before is not None
+        assert after is not None
+        for side in ("x", "y", "width", "height"):
+            assert abs(before[side] - after[side]) <= 2, (side, before, after)
+
+
+async def test_all_of_many_personas_projects_and_line_ups_can_be_chosen(
+    server: MootServer, page: Page
+) -> None:
+    many = range(105)
+    kept = {"participants": ["scripted/echo"]}
+    for first in many:  # the oldest come last, on the second page
+        await server.post("/api/personas", {"name": f"Persona {first}", "description": "One of many."})
+        await server.post("/api/projects", {"name": f"Project {first}"})
+        await server.post("/api/line-ups", {"name": f"Line-up {first}", **kept})
+    await page.goto(server.url)
+    await expect(page.get_by_role("button", name="Line-up 104", exact=True)).to_be_visible()
+    oldest = page.get_by_role("button", name="Line-up 0", exact=True)
+    await expect(oldest).to_have_count(0)
+    await page.get_by_role("button", name="Show all 105 line-ups").click()
+    await oldest.click()
+    await page.get_by_role("button", name="Show fewer").click()
+    await page.get_by_role("button", name="Edit Alpha scripted/echo").click()
+    await page.get_by_label("Persona").select_option("Persona 0")
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await page.locator("summary").filter(has_text="Rules").click()
+    await page.get_by_label("Project").select_option("Project 0")
+    await page.get_by_label("Your question").fill("Who are you?")
+    await page.keyboard.press("Control+Enter")
+    told = (await begun(server, page))["discussion"]
+    persona = told["participants"][0]["persona"]
+    assert (await server.get(f"/api/personas/{persona}")).body["name"] == "Persona 0"
+    assert (await server.get(f"/api/projects/{told['project']}")).body["name"] == "Project 0"
+
+
+async def test_a_line_up_of_the_same_name_is_replaced_only_knowingly_and_comes_back(
+    server: MootServer, page: Page
+) -> None:
+    kept = {"name": "Mine", "mode": "parallel", "participants": ["scripted/echo", "scripted/steady"]}
+    assert (await server.post("/api/line-ups", kept)).status == 201
+    assert (await server.post("/api/line-ups", {**kept, "name": "Yours"})).status == 201
+    await page.goto(server.url)
+    await page.get_by_role("button", name="A played debate").click()
+    await page.get_by_role("button", name="Save as a line-up").click()
+    dialog = page.get_by_role("dialog", name="Save this line-up")
+    await dialog.get_by_role("textbox", name="Name").fill("mine")
+    await expect(dialog.get_by_text("Mine is kept already.")).to_be_visible()
+    await expect(dialog.get_by_role("button", name="Save", exact=True)).to_have_count(0)
+    await axe(page)
+    await dialog.get_by_role("button", name="Replace Mine").click()
+    said = page.get_by_text("Mine is now the table below.")
+    await expect(said).to_be_visible()
+    assert await _kept(server) == {"Mine": "debate", "Yours": "parallel"}
+    await said.locator("..").get_by_role("button", name="Undo").click()
+    await expect(page.get_by_text("Mine is as it was.")).to_be_visible()
+    assert await _kept(server) == {"Mine": "parallel", "Yours": "parallel"}
+
+    await page.get_by_role("button", name="More about Yours").click()
+    await page.get_by_role("menuitem", name="Rename").click()
+    dialog = page.get_by_role("dialog", name="Rename this line-up")
+    await dialog.get_by_role("textbox", name="Name").fill("Mine")
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("Another line-up is called Mine")
+
+
+async def _kept(server: MootServer) -> dict[str, str]:
+    return {one["name"]: one["mode"] for one in (await server.get("/api/line-ups")).body["line_ups"]}
 
 
 async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, page: Page) -> None:

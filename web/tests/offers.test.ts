@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isModel, readyModels, search } from "../src/models/offers.ts";
+import { isModel, isScripted, readyModels, search, unlisted } from "../src/models/offers.ts";
 import { isHere, standing } from "../src/models/providers.ts";
 import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED, SILENT, offer } from "./providers.ts";
 
@@ -57,4 +57,17 @@ test("every word that is typed must be in the name", () => {
 test("a model is written with its provider", () => {
   assert.equal(isModel("openrouter/meta/llama"), true);
   for (const wrong of ["", "gpt", "/gpt", "openai/", "open ai/gpt"]) assert.equal(isModel(wrong), false);
+});
+
+test("a name that no list has is told with what to do", () => {
+  assert.match(unlisted([OPENAI, OLLAMA], "gtp"), /Write it as provider\/model/);
+  assert.match(unlisted([OPENAI, OLLAMA], "openai/gtp"), /openai does not list it.*compare it/);
+  assert.match(unlisted([OPENAI, OLLAMA], "opnai/gpt"), /called opnai\. Choose one of openai, ollama\./);
+});
+
+test("a script is known as one, whether its provider is known or not", () => {
+  assert.equal(isScripted([], "scripted/echo"), true);
+  assert.equal(isScripted([SCRIPTED, OPENAI], "scripted/echo"), true);
+  assert.equal(isScripted([SCRIPTED, OPENAI], "openai/gpt-5"), false);
+  assert.equal(isScripted([], "openai/scripted"), false);
 });

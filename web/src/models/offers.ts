@@ -99,6 +99,22 @@ export function isModel(text: string): boolean {
   return /^[^\s/]+\/\S+$/.test(text);
 }
 
+/** What to do with a name that no list has. */
+export function unlisted(offers: readonly Offer[], typed: string): string {
+  if (!isModel(typed))
+    return "Nothing of that name is listed. Write it as provider/model, or take away a word.";
+  const provider = typed.slice(0, typed.indexOf("/"));
+  return offers.some((one) => one.provider === provider)
+    ? `${provider} does not list it. It is asked for as you wrote it: compare it with how ${provider} writes it.`
+    : `No provider here is called ${provider}. Choose one of ${offers.map((one) => one.provider).join(", ")}.`;
+}
+
+/** Whether a model only plays a script; where the providers are not known yet, the built-in one goes by its name. */
+export function isScripted(offers: readonly Offer[], model: string): boolean {
+  const offer = offerFor(offers, model);
+  return offer ? offer.nature === "scripted" : model.startsWith("scripted/");
+}
+
 export function offerFor(offers: readonly Offer[], model: string): Offer | null {
   return offers.find((one) => model.startsWith(`${one.provider}/`)) ?? null;
 }

@@ -1,34 +1,54 @@
 /** What there is to choose from: personas, projects, kept line-ups. Read when a view needs it, and kept. */
 
 import { call } from "../api.ts";
+import { everyPage } from "../library/pages.ts";
 import { models } from "../models/models.svelte.ts";
 import type { LineUp, Persona, Project } from "../wire.ts";
 
-const PAGE = 100;
+const limit = 100;
 
 class Catalogue {
   personas = $state.raw<readonly Persona[]>([]);
   projects = $state.raw<readonly Project[]>([]);
   lineUps = $state.raw<readonly LineUp[]>([]);
+  /** Whether all of it has been asked for, even if some of it could not be had. */
+  isRead = $state(false);
 
   /** Read everything anew, the models too; what is known already stays until then. */
   async read(): Promise<void> {
-    await Promise.all([models.read(), this.#readPersonas(), this.#readProjects(), this.readLineUps()]);
+    const lists = Promise.all([this.#readPersonas(), this.#readProjects(), this.readLineUps()]);
+    void lists.then(() => (this.isRead = true));
+    await Promise.all([models.read(), lists]);
   }
 
   async readLineUps(): Promise<void> {
-    const page = await call("GET /api/line-ups", { query: { limit: PAGE } }).catch(() => null);
-    if (page) this.lineUps = page.line_ups;
+    const all = await everyPage(
+      (cursor) => call("GET /api/line-ups", { query: { cursor, limit } }),
+      (page) => page.line_ups,
+    ).catch(() => null);
+    if (all) this.lineUps = all;
+  }
+
+  /** Find the line-up that is kept under a name; nobody tells them apart by capitals. */
+  lineUpOf(name: string): LineUp | undefined {
+    const sought = name.trim().toLowerCase();
+    return this.lineUps.find((one) => one.name.toLowerCase() === sought);
   }
 
   async #readPersonas(): Promise<void> {
-    const page = await call("GET /api/personas", { query: { limit: PAGE } }).catch(() => null);
-    if (page) this.personas = page.personas;
+    const all = await everyPage(
+      (cursor) => call("GET /api/personas", { query: { cursor, limit } }),
+      (page) => page.personas,
+    ).catch(() => null);
+    if (all) this.personas = all;
   }
 
   async #readProjects(): Promise<void> {
-    const page = await call("GET /api/projects", { query: { limit: PAGE } }).catch(() => null);
-    if (page) this.projects = page.projects;
+    const all = await everyPage(
+      (cursor) => call("GET /api/projects", { query: { cursor, limit } }),
+      (page) => page.projects,
+    ).catch(() => null);
+    if (all) this.projects = all;
   }
 }
 
