@@ -69,12 +69,13 @@ test("one key after the other counts, unless one waits too long", () => {
   assert.deepEqual(acts, ["usage"]);
 });
 
-test("what is written into a field is no shortcut, but for those with Ctrl, and Esc in the composer", () => {
+test("what is written into a field is no shortcut, but for those with Ctrl or Alt, and Esc in the composer", () => {
   for (const tag of ["input", "textarea", "select"]) press("/", { tag });
   press("k", { tag: "input", ctrlKey: true });
+  press("n", { tag: "textarea", altKey: true });
   press("Escape", { tag: "input" });
   press("Escape", { tag: "textarea" });
-  assert.deepEqual(acts, ["find", "stop"]);
+  assert.deepEqual(acts, ["find", "new", "stop"]);
 });
 
 test("an open dialog has the keys for itself, and so has whoever took them or is still composing", () => {

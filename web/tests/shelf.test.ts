@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EMPTY, shelve, withShelfPage } from "../src/state/shelf.ts";
+import { EMPTY, foundWhere, shelve, withShelfPage } from "../src/state/shelf.ts";
 import type { Discussion } from "../src/wire.ts";
 import { DISCUSSION, live } from "./events.ts";
 
@@ -40,4 +40,14 @@ test("marks of speaking are all told anew after a break", () => {
   const speaking = shelve(SHELF, { type: "activity", runs: [live("r")] }, isActive);
   assert.deepEqual([...speaking.speaking], ["dis_1"]);
   assert.deepEqual([...shelve(speaking, { type: "activity", runs: [] }, isActive).speaking], []);
+});
+
+test("a search says where it found what the title does not show", () => {
+  const found = (title: string, sought: string, status: Discussion["status"] = "active") =>
+    foundWhere({ title, status }, sought);
+  assert.equal(found("Round tables", "tab ROUND"), "");
+  assert.equal(found("Round tables", "ables"), "in a message");
+  assert.equal(found("Round tables", "round oak"), "in a message");
+  assert.equal(found("Café-tables", "cafe"), "");
+  assert.equal(found("Round tables", "oak", "archived"), "in a message · archived");
 });

@@ -40,7 +40,7 @@ function isMeantForAnother(event: KeyboardEvent, key: string): boolean {
   if (document.querySelector("dialog[open], [role=menu]:popover-open")) return true;
   const field = event.target instanceof Element ? event.target.closest("input, textarea, select") : null;
   if (!field) return false;
-  return key === "Esc" ? field.closest(".composer") === null : !event.ctrlKey;
+  return key === "Esc" ? field.closest(".composer") === null : !event.ctrlKey && !event.altKey;
 }
 
 function nameOf(event: KeyboardEvent): string {

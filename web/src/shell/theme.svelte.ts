@@ -8,8 +8,17 @@ const chosen = kept<Theme>("theme", "system");
 
 class Look {
   theme = $state<Theme>(chosen.read());
+  #system = $state<"light" | "dark">("light");
+  readonly isDark = $derived((this.theme === "system" ? this.#system : this.theme) === "dark");
+  readonly words = $derived(
+    { system: `As the system: ${this.#system}`, light: "Light", dark: "Dark" }[this.theme],
+  );
 
   constructor() {
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const look = () => (this.#system = dark.matches ? "dark" : "light");
+    dark.addEventListener("change", look);
+    look();
     this.#show();
   }
 

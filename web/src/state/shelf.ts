@@ -20,6 +20,25 @@ export function withShelfPage(shelf: Shelf, page: Page, more: boolean): Shelf {
   return { ...shelf, discussions, next: page.next };
 }
 
+/** Say where a search found something, if one cannot see it in the title: every word sought begins some word there. */
+export function foundWhere({ title, status }: Pick<Discussion, "title" | "status">, sought: string): string {
+  const there = wordsIn(title);
+  const isInTitle = wordsIn(sought).every((word) => there.some((one) => one.startsWith(word)));
+  return [isInTitle ? "" : "in a message", status === "archived" ? "archived" : ""]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function wordsIn(text: string): readonly string[] {
+  return (
+    text
+      .normalize("NFKD")
+      .replace(/\p{M}/gu, "")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  );
+}
+
 /** Hear what changed; `belongs` says whether a discussion that was not there is to be shown. */
 export function shelve(shelf: Shelf, event: Heard, belongs: (one: Discussion) => boolean): Shelf {
   switch (event.type) {
