@@ -49,3 +49,24 @@ async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootSer
     await expect(page.get_by_role("region", name="Who answers next")).to_have_count(1)
     await page.emulate_media(color_scheme="dark")
     await axe(page)
+
+
+async def test_a_synthesis_is_asked_for_within_the_discussion(server: MootServer, page: Page) -> None:
+    table = {**TABLE, "advisors": {"early": 0}, "participants": TABLE["participants"][:2]}
+    opened = (await server.post("/api/discussions", table)).body
+    await server.heard(opened["run"]["id"])
+    await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
+    sum_up = page.get_by_role("switch", name="Sum up")
+    await expect(sum_up).to_have_attribute("aria-checked", "false")
+    await expect(page.get_by_role("region", name="What it comes to")).to_have_count(0)
+    await sum_up.click()
+    await expect(sum_up).to_have_attribute("aria-checked", "true")
+    await axe(page)
+    rules = (await server.get(f"/api/discussions/{opened['discussion']['id']}")).body["discussion"][
+        "advisors"
+    ]
+    assert rules == {"early": 0, "synthesis": True}
+    await page.get_by_role("textbox", name="Your message").fill("We have had it for nine years.")
+    await page.keyboard.press("Enter")
+    second = page.get_by_role("region", name="Answers to: We have had it")
+    await expect(second.get_by_role("region", name="What it comes to").get_by_role("article")).to_be_visible()

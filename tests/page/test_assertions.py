@@ -38,6 +38,8 @@ async def test_an_answer_is_judged_improved_accepted_and_undone(server: MootServ
     verdicts = trial.get_by_role("region", name="What the judge says")
     await expect(verdicts.get_by_role("heading")).to_have_text("1 of 2 pass")
     await expect(verdicts).to_contain_text("It names nobody who says so.")
+    await expect(verdicts).to_contain_text("judged by scripted/clerk scripted")
+    await expect(page.locator("article").get_by_text("scripted", exact=True)).to_have_count(1)
     await axe(page)
 
     await trial.get_by_role("button", name="Improve Alpha").click()

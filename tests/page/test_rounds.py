@@ -1,5 +1,7 @@
 """A table that speaks in turn: rounds, who has the floor, going on without a word of one's own, and a stop."""
 
+import re
+
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
@@ -36,7 +38,18 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     await table.get_by_label("For how many turns").fill("2")
     await table.get_by_role("button", name="Go on").click()
     await expect(said).to_contain_text("Beta is speaking")
-    await said.get_by_role("button", name="Stop here").click()
+    stop = said.get_by_role("button", name="Stop here")
+    await expect(stop).to_have_accessible_description(
+        re.compile("ends this answer and all turns that are left")
+    )
+    await expect(said.get_by_role("button", name="Stop Beta")).to_have_attribute(
+        "title", "Stop Beta in this and all of its turns; the others go on"
+    )
+    await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_attribute(
+        "title", "Stop everybody, and all turns that are left (Esc)"
+    )
+    await axe(page)
+    await stop.click()
     await expect(said).not_to_contain_text("is speaking")
     await expect(table).to_be_visible()
 
