@@ -123,3 +123,41 @@ async def test_a_further_question_goes_on_at_the_same_board(server: MootServer, 
     await expect(page.get_by_role("button", name="opens the board")).to_be_in_viewport()
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
     await axe(page)
+
+    await moment.press("End")
+    await board.get_by_role("button", name="Enlarge the board").click()
+    large = page.get_by_role("dialog", name="Whiteboard")
+    drawing = large.get_by_role("img")
+    await expect(drawing).to_have_attribute("alt", re.compile("python code"))
+    assert await drawing.evaluate("(image) => image.clientWidth") > 900
+    around = large.get_by_role("group", name="Whiteboard")
+    await around.evaluate("(content) => content.scrollTo({ left: 400 })")
+    assert await around.evaluate("(content) => content.scrollLeft") == 400
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+    await axe(page)
+    await large.get_by_role("button", name="Close").click()
+    await expect(large).to_have_count(0)
+
+
+async def test_a_line_is_said_again_and_its_versions_are_compared(server: MootServer, page: Page) -> None:
+    id, run = await opened(server, directed={"turns": 1, "trigger": "Alpha"})
+    await server.heard(run)
+    await page.goto(f"{server.url}/d/{id}")
+    board = page.get_by_role("complementary", name="Whiteboard")
+    line = page.get_by_role("region", name="What was said").get_by_role("listitem").first
+    await expect(line).to_contain_text("scripted")
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
+    await line.get_by_role("button", name="More about this answer").click()
+    await page.get_by_role("menuitem", name="Answer again", exact=True).click()
+    versions = line.get_by_role("group", name="Versions of this answer")
+    await expect(versions).to_contain_text("2/2")
+    await expect(line).to_contain_text("Could that be more than luck?")
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("given again"))
+    await axe(page)
+    await page.reload()
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("given again"))
+    await versions.get_by_role("button", name="Earlier version").click()
+    await expect(versions).to_contain_text("1/2")
+    await versions.get_by_role("button", name="Use this one").click()
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
+    await expect(line.get_by_role("button", name="writes a formula")).to_be_visible()

@@ -21,9 +21,9 @@ export interface Moment {
   readonly seq: number | null;
 }
 
-/** Take a turn apart: what it said is cut where it did something. */
+/** Take a turn apart: what it said is cut where it did something. Of a later version only its words are known. */
 export function pieces(turn: Turn, actions: readonly Done[]): readonly Piece[] {
-  const own = actions.filter((one) => keyOf(one) === turn.key);
+  const own = isRevised(turn) ? [] : actions.filter((one) => keyOf(one) === turn.key);
   const found: Piece[] = [];
   let from = 0;
   const speak = (upto: number) => {
@@ -38,6 +38,9 @@ export function pieces(turn: Turn, actions: readonly Done[]): readonly Piece[] {
   speak(turn.text.length);
   return found;
 }
+
+/** Whether what is shown is not what was said and done when the lesson was heard. */
+export const isRevised = (turn: Turn): boolean => turn.version > 1;
 
 /** Go through all that was said and done. A run of which nothing was heard has its words alone. */
 export function moments(runs: readonly Run[]): readonly Moment[] {
