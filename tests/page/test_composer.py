@@ -107,7 +107,7 @@ async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_
     await expect(choices).to_have_count(0)
 
     offer = page.get_by_role("button", name="Only Steady answers")
-    await expect(page.get_by_text("Everybody reads this and answers.")).to_be_visible()
+    await expect(page.get_by_text("Everybody reads this and answers, unless you choose:")).to_be_visible()
     await axe(page)
     await page.keyboard.press("Tab")
     await expect(offer).to_be_focused()

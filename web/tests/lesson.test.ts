@@ -40,6 +40,15 @@ test("a turn is cut where something was done", () => {
   );
 });
 
+test("of a later version only the words are told, since what it did is not known", () => {
+  const run = lesson("run_1", ...told1);
+  const later = run.turns.map((turn) => ({ ...turn, text: "Two.", version: 2, versions: 2 }));
+  assert.deepEqual(
+    later.flatMap((turn) => pieces(turn, run.actions)).map(({ text, action }) => [text, action]),
+    [["Two.", null]],
+  );
+});
+
 test("a piece that grows keeps its name, so that a mark stays where it is", () => {
   const ids = (count: number) => {
     const run = lesson("run_1", ...told1.slice(0, count));
