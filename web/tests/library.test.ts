@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kinds, paired, tone, usefulness, webAddress } from "../src/library/knowledge.ts";
-import { everyPage } from "../src/library/pages.ts";
+import { everyPage } from "../src/transport/pages.ts";
 import { copyName, draftOf, formOf, grouped, labels, matching, missing } from "../src/library/personas.ts";
 import type { Insight, Persona } from "../src/wire.ts";
 

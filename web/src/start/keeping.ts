@@ -3,8 +3,8 @@
 import { call } from "../api.ts";
 import { toasts } from "../ui/toasts.svelte.ts";
 import type { LineUp } from "../wire.ts";
-import { catalogue } from "./catalogue.svelte.ts";
-import { laid, tableOf, type Table } from "./table.ts";
+import { catalogue } from "../table/catalogue.svelte.ts";
+import { laid, tableOf, type Table } from "../table/table.ts";
 
 /** Put a table in the place of what was kept; what was there can be had back. */
 export async function replaced(one: LineUp, table: Table): Promise<void> {

@@ -1,7 +1,7 @@
 /** What there is to choose from: personas, projects, kept line-ups. Read when a view needs it, and kept. */
 
 import { call } from "../api.ts";
-import { everyPage } from "../library/pages.ts";
+import { everyPage } from "../transport/pages.ts";
 import { models } from "../models/models.svelte.ts";
 import type { LineUp, Persona, Project } from "../wire.ts";
 
