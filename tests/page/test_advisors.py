@@ -52,7 +52,7 @@ async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootSer
 
 
 async def test_a_synthesis_is_asked_for_within_the_discussion(server: MootServer, page: Page) -> None:
-    table = {**TABLE, "advisors": {"early": 0}, "participants": TABLE["participants"][:2]}
+    table = {**TABLE, "advisors": {"early": 0}, "participants": ["scripted/scholar", "scripted/thinker"]}
     opened = (await server.post("/api/discussions", table)).body
     await server.heard(opened["run"]["id"])
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")

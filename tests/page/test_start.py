@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from typing import Any, cast
+from typing import Any
 
 from playwright.async_api import Page, Route, ViewportSize, expect
 
@@ -11,6 +11,7 @@ from tests.page.watching import Watch
 from tests.serving import MootServer
 
 MINUTE = 60_000
+SIZES: tuple[ViewportSize, ...] = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
 BROUGHT = """() => {
     const field = document.querySelector("main textarea");
     const carried = (name) => {
@@ -158,9 +159,9 @@ async def test_nothing_moves_when_models_are_found_a_moment_later(server: MootSe
         await route.continue_()
 
     await page.route("**/api/models", later)
-    for size in ({"width": 1280, "height": 800}, {"width": 390, "height": 844}):
+    for size in SIZES:
         found.clear()
-        await page.set_viewport_size(cast("ViewportSize", size))
+        await page.set_viewport_size(size)
         await page.goto(server.url)
         question = page.get_by_label("Your question")
         await expect(page.get_by_text("Looking for models that can answer")).to_be_visible()
