@@ -81,7 +81,7 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
     for _ in range(3):
         await moment.press("ArrowRight")
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("n\\^2.$"))
-    await expect(board.get_by_role("img")).to_have_attribute("src", re.compile("seq=11$"))
+    await expect(board.get_by_role("img")).to_have_attribute("src", re.compile(r"seq=\d+$"))
     await expect(said.locator("[aria-current=step]")).to_have_text("writes a formula")
     await axe(page)
 
