@@ -302,6 +302,7 @@ async def test_what_a_search_found_stays_while_somebody_speaks_in_it(
         await page.goto(server.url)
         await shelf(page).get_by_label("Search discussions").fill("Tables")
         await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)
+        await expect(shelf(page).get_by_role("link", name="Tables")).to_be_visible()
         await server.call("PATCH", f"/api/discussions/{id}", {"participants": [{"model": "scripted/slow"}]})
         reply = await server.post(f"/api/discussions/{id}/messages", {"message": "Once more?"})
         assert reply.status < 300, reply
