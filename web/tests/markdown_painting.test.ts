@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { BETWEEN_MS, BUDGET_MS, Painting } from "../src/markdown/painting.ts";
+import { BETWEEN_MS, BUDGET_MS, Painting, UNSEEN_MS } from "../src/markdown/painting.ts";
 
 const FRAME_MS = 16;
 
@@ -11,12 +11,18 @@ class Stage {
   frames = 0;
   log: { who: string; frame: number; time: number }[] = [];
   #next: (() => void) | null = null;
-  painting = new Painting({ now: () => this.time, frame: (then) => (this.#next = then) });
+  typed = false;
+  painting = new Painting({
+    now: () => this.time,
+    frame: (then) => (this.#next = then),
+    isTyped: () => this.typed,
+  });
 
   join(who: string, cost: number) {
     return this.painting.join(() => {
       this.log.push({ who, frame: this.frames, time: this.time });
       this.time += cost;
+      return true;
     });
   }
 
@@ -72,16 +78,55 @@ test("all cards share the budget of a frame, each in its turn", () => {
   );
 });
 
-test("what is off screen waits while it grows, and is painted when it is seen", () => {
+test("a text whose end is not seen grows once a second, and at once when it is seen", () => {
   const stage = new Stage();
   const card = stage.join("a", 1);
-  card.see(false);
-  card.ask(false);
-  stage.run(20);
-  assert.equal(stage.log.length, 0);
-  card.see(true);
+  card.seeEnd(false);
+  for (let frame = 0; frame < 150; frame++) {
+    card.ask(false);
+    stage.run(1);
+  }
+  const times = stage.log.map(({ time }) => time);
+  assert.equal(times.length, 3);
+  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= UNSEEN_MS));
+  card.seeEnd(true);
   stage.run(1);
-  assert.equal(stage.log.length, 1);
+  assert.equal(stage.log.length, 4);
+});
+
+test("a long text is painted over several frames, and the others are not held up", () => {
+  const stage = new Stage();
+  let steps = 10;
+  const long = stage.painting.join((isTimeUp) => {
+    do {
+      stage.log.push({ who: "long", frame: stage.frames, time: stage.time });
+      stage.time += BUDGET_MS / 2;
+      steps -= 1;
+    } while (steps > 0 && !isTimeUp());
+    return steps === 0;
+  });
+  const card = stage.join("card", 1);
+  long.ask(true);
+  card.ask(true);
+  stage.run(8);
+  const frames = stage.log.filter(({ who }) => who === "long").map(({ frame }) => frame);
+  assert.deepEqual(frames, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+  assert.equal(stage.log.find(({ who }) => who === "card")?.frame, 2);
+  assert.ok(stage.asleep);
+});
+
+test("nothing is painted in the frame of a key, but a key that is held down holds up nothing", () => {
+  const stage = new Stage();
+  const card = stage.join("a", 1);
+  stage.typed = true;
+  card.ask(false);
+  stage.run(1);
+  assert.equal(stage.log.length, 0);
+  for (let frame = 0; frame < 60; frame++) {
+    card.ask(false);
+    stage.run(1);
+  }
+  assert.ok(stage.log.length >= 8, `painted ${stage.log.length} times`);
 });
 
 test("the end of what is off screen is painted, after what is on screen", () => {

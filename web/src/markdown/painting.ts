@@ -1,47 +1,59 @@
 /**
- * When which card is painted: a card at most once every 66 ms, all cards together within 6 ms of a frame, each in its
- * turn. What is off screen waits for the others, and while it still grows it waits until it is seen.
+ * When which text is painted: one whose end is seen at most once every 66 ms, any other once a second, all together
+ * within 6 ms of a frame, each in its turn. What does not fit goes on in the next frame. Whoever types comes first.
  */
 
 export interface Clock {
   now(): number;
   frame(then: () => void): void;
+  /** Tell whether a key was pressed since this was asked last. */
+  isTyped(): boolean;
 }
 
+/** Paint until time is up, and at least a step; tell whether all is painted. */
+export type Paint = (isTimeUp: () => boolean) => boolean;
+
 export const BETWEEN_MS = 66;
+export const UNSEEN_MS = 1_000;
 export const BUDGET_MS = 6;
 
 export class Painter {
   wanted = false;
   final = false;
   seen = true;
+  isEndSeen = true;
   last = -Infinity;
-  readonly paint: () => void;
+  readonly paint: Paint;
   readonly #painting: Painting;
 
-  constructor(painting: Painting, paint: () => void) {
+  constructor(painting: Painting, paint: Paint) {
     this.#painting = painting;
     this.paint = paint;
   }
 
-  /** Ask to be painted; the final state is painted even where nobody looks. */
+  /** Ask to be painted; the final state does not wait for its second. */
   ask(final: boolean): void {
     this.wanted = true;
     this.final = final;
     this.#painting.wake();
   }
 
+  /** Tell whether anything of it is seen. */
   see(seen: boolean): void {
     this.seen = seen;
-    this.#painting.wake();
+  }
+
+  /** Tell whether its end is seen, where it grows. */
+  seeEnd(seen: boolean): void {
+    this.isEndSeen = seen;
   }
 
   leave(): void {
     this.#painting.remove(this);
   }
 
-  get waits(): boolean {
-    return this.wanted && (this.seen || this.final);
+  isDue(now: number): boolean {
+    return this.wanted && now - this.last >= (this.isEndSeen || this.final ? BETWEEN_MS : UNSEEN_MS);
   }
 }
 
@@ -50,12 +62,13 @@ export class Painting {
   /** In the order of their turns: who was painted goes to the end. */
   #painters: Painter[] = [];
   #awake = false;
+  #hasWaited = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  join(paint: () => void): Painter {
+  join(paint: Paint): Painter {
     const painter = new Painter(this, paint);
     this.#painters.push(painter);
     return painter;
@@ -66,30 +79,41 @@ export class Painting {
   }
 
   wake(): void {
-    if (this.#awake || !this.#painters.some((painter) => painter.waits)) return;
+    if (this.#awake || !this.#painters.some((painter) => painter.wanted)) return;
     this.#awake = true;
     this.#clock.frame(() => this.#frame());
   }
 
   #frame(): void {
-    const start = this.#clock.now();
-    const due = this.#painters.filter((painter) => painter.waits && start - painter.last >= BETWEEN_MS);
-    const painted = new Set<Painter>();
     this.#awake = false;
+    // A key that is held down must not keep the answers from growing.
+    this.#hasWaited = this.#clock.isTyped() && !this.#hasWaited;
+    try {
+      if (!this.#hasWaited) this.#paint(this.#clock.now());
+    } finally {
+      this.wake();
+    }
+  }
+
+  #paint(start: number): void {
+    const due = this.#painters.filter((painter) => painter.isDue(start));
+    const isTimeUp = () => this.#clock.now() - start >= BUDGET_MS;
+    const painted = new Set<Painter>();
     try {
       for (const painter of [...due.filter(({ seen }) => seen), ...due.filter(({ seen }) => !seen)]) {
-        if (painted.size > 0 && this.#clock.now() - start >= BUDGET_MS) break;
+        if (painted.size > 0 && isTimeUp()) break;
         painted.add(painter);
         painter.wanted = false;
         painter.last = start;
-        painter.paint();
+        if (painter.paint(isTimeUp)) continue;
+        painter.wanted = true;
+        painter.last = -Infinity;
       }
     } finally {
       this.#painters = [
         ...this.#painters.filter((one) => !painted.has(one)),
         ...this.#painters.filter((one) => painted.has(one)),
       ];
-      this.wake();
     }
   }
 }
