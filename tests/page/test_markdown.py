@@ -208,3 +208,33 @@ async def test_a_quote_is_found_marked_and_brought_into_view(harness: Page) -> N
     await expect(harness.get_by_text("and left.")).to_be_in_viewport()
     assert not await harness.evaluate("quote('nobody said that')")
     assert await harness.evaluate("CSS.highlights.has('moot-quote')") is False
+
+
+async def test_a_long_text_is_painted_over_several_frames(harness: Page) -> None:
+    await harness.evaluate("""() => {
+        window.frames = 0;
+        new MutationObserver(() => (frames += 1)).observe(document.querySelector('#card'), { subtree: true, childList: true });
+    }""")
+    await show(harness, LONG * 100 + "\nThe end.")
+    await expect(harness.locator("#card .block").last).to_have_text("The end.")
+    assert await harness.evaluate("frames") > 2
+
+
+async def test_what_rests_far_from_view_takes_the_room_it_takes_when_it_is_seen(harness: Page) -> None:
+    await show(harness, (RICH + LONG) * 30 + "\nThey **agreed** on three things.\n\n" + LONG * 10)
+    blocks = harness.locator("#card .block")
+    await expect(blocks.last).to_contain_text("Line 39")
+    leaves = await blocks.count() // 16
+    await expect(harness.locator("#card .rests")).to_have_count(leaves)
+    far = "() => !document.querySelector('#card .rests:nth-last-of-type(2) p').checkVisibility({ contentVisibilityAuto: true })"
+    await harness.wait_for_function(far)
+    resting = await harness.evaluate("document.documentElement.scrollHeight")
+    await harness.evaluate("""() => {
+        const shown = new CSSStyleSheet();
+        shown.replaceSync('.markdown .rests { content-visibility: visible }');
+        document.adoptedStyleSheets = [shown];
+    }""")
+    assert abs(await harness.evaluate("document.documentElement.scrollHeight") - resting) <= 1
+    await harness.evaluate("document.adoptedStyleSheets = []")
+    assert await harness.evaluate("quote('agreed on three things')")
+    await expect(harness.get_by_text("They agreed on three things.")).to_be_in_viewport()

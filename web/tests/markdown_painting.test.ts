@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { BETWEEN_MS, BUDGET_MS, Painting, UNSEEN_MS } from "../src/markdown/painting.ts";
+import {
+  BETWEEN_MS,
+  BUDGET_MS,
+  Painting,
+  UNSEEN_BETWEEN_MS,
+  UNSEEN_BUDGET_MS,
+} from "../src/markdown/painting.ts";
 
 const FRAME_MS = 16;
 
@@ -88,31 +94,52 @@ test("a text whose end is not seen grows once a second, and at once when it is s
   }
   const times = stage.log.map(({ time }) => time);
   assert.equal(times.length, 3);
-  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= UNSEEN_MS));
+  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= UNSEEN_BETWEEN_MS));
   card.seeEnd(true);
   stage.run(1);
   assert.equal(stage.log.length, 4);
 });
 
-test("a long text is painted over several frames, and the others are not held up", () => {
-  const stage = new Stage();
-  let steps = 10;
-  const long = stage.painting.join((isTimeUp) => {
+/** A text that takes many steps of a millisecond; tells in which frame each was taken. */
+function longText(stage: Stage, steps: number) {
+  const frames: number[] = [];
+  const painter = stage.painting.join((isTimeUp) => {
     do {
-      stage.log.push({ who: "long", frame: stage.frames, time: stage.time });
-      stage.time += BUDGET_MS / 2;
-      steps -= 1;
-    } while (steps > 0 && !isTimeUp());
-    return steps === 0;
+      frames.push(stage.frames);
+      stage.time += 1;
+    } while (frames.length < steps && !isTimeUp());
+    return frames.length === steps;
   });
+  return { painter, frames };
+}
+
+test("a long text is painted over several frames, and no other is held up", () => {
+  const stage = new Stage();
+  const long = longText(stage, BUDGET_MS * 2);
   const card = stage.join("card", 1);
-  long.ask(true);
+  long.painter.ask(true);
   card.ask(true);
-  stage.run(8);
-  const frames = stage.log.filter(({ who }) => who === "long").map(({ frame }) => frame);
-  assert.deepEqual(frames, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
-  assert.equal(stage.log.find(({ who }) => who === "card")?.frame, 2);
+  stage.run(3);
+  assert.deepEqual(
+    long.frames,
+    Array.from({ length: BUDGET_MS * 2 }, (_, step) =>
+      step < BUDGET_MS ? 1 : step < BUDGET_MS * 2 - 1 ? 2 : 3,
+    ),
+  );
+  assert.equal(stage.log[0]?.frame, 2);
   assert.ok(stage.asleep);
+});
+
+test("what grows where nobody looks takes less of a frame, until it has ended", () => {
+  const stage = new Stage();
+  const { painter, frames } = longText(stage, 100);
+  painter.seeEnd(false);
+  painter.ask(false);
+  stage.run(1);
+  assert.equal(frames.length, UNSEEN_BUDGET_MS);
+  painter.ask(true);
+  stage.run(1);
+  assert.equal(frames.length, UNSEEN_BUDGET_MS + BUDGET_MS);
 });
 
 test("nothing is painted in the frame of a key, but a key that is held down holds up nothing", () => {

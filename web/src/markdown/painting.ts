@@ -1,6 +1,7 @@
 /**
- * When which text is painted: one whose end is seen at most once every 66 ms, any other once a second, all together
- * within 6 ms of a frame, each in its turn. What does not fit goes on in the next frame. Whoever types comes first.
+ * When which text is painted: all together within 6 ms of a frame, each in its turn, and at most once every 66 ms. One
+ * that grows where nobody looks is painted once a second, and within 2 ms. What does not fit goes on in the next frame.
+ * Whoever types comes first.
  */
 
 export interface Clock {
@@ -14,8 +15,9 @@ export interface Clock {
 export type Paint = (isTimeUp: () => boolean) => boolean;
 
 export const BETWEEN_MS = 66;
-export const UNSEEN_MS = 1_000;
 export const BUDGET_MS = 6;
+export const UNSEEN_BETWEEN_MS = 1_000;
+export const UNSEEN_BUDGET_MS = 2;
 
 export class Painter {
   wanted = false;
@@ -53,7 +55,15 @@ export class Painter {
   }
 
   isDue(now: number): boolean {
-    return this.wanted && now - this.last >= (this.isEndSeen || this.final ? BETWEEN_MS : UNSEEN_MS);
+    return this.wanted && now - this.last >= (this.#matters ? BETWEEN_MS : UNSEEN_BETWEEN_MS);
+  }
+
+  get budget(): number {
+    return this.#matters ? BUDGET_MS : UNSEEN_BUDGET_MS;
+  }
+
+  get #matters(): boolean {
+    return this.isEndSeen || this.final;
   }
 }
 
@@ -97,11 +107,11 @@ export class Painting {
 
   #paint(start: number): void {
     const due = this.#painters.filter((painter) => painter.isDue(start));
-    const isTimeUp = () => this.#clock.now() - start >= BUDGET_MS;
     const painted = new Set<Painter>();
     try {
       for (const painter of [...due.filter(({ seen }) => seen), ...due.filter(({ seen }) => !seen)]) {
-        if (painted.size > 0 && isTimeUp()) break;
+        const isTimeUp = () => this.#clock.now() - start >= painter.budget;
+        if (painted.size > 0 && isTimeUp()) continue;
         painted.add(painter);
         painter.wanted = false;
         painter.last = start;

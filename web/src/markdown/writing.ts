@@ -4,7 +4,7 @@ import { GrowingDocument } from "./document.ts";
 import { Sheet } from "./sheet.ts";
 
 /** How many characters are taken in before one looks at the clock. */
-const STEP = 2_000;
+const STEP = 500;
 
 export class Writing {
   readonly #sheet: Sheet;
