@@ -5,8 +5,8 @@ import {
   BETWEEN_MS,
   BUDGET_MS,
   Painting,
-  UNSEEN_BETWEEN_MS,
-  UNSEEN_BUDGET_MS,
+  BELOW_BETWEEN_MS,
+  BELOW_BUDGET_MS,
 } from "../src/markdown/painting.ts";
 
 const FRAME_MS = 16;
@@ -84,6 +84,18 @@ test("all cards share the budget of a frame, each in its turn", () => {
   );
 });
 
+test("what is off screen waits while it grows, and is painted when it is seen", () => {
+  const stage = new Stage();
+  const card = stage.join("a", 1);
+  card.see(false);
+  card.ask(false);
+  stage.run(20);
+  assert.equal(stage.log.length, 0);
+  card.see(true);
+  stage.run(1);
+  assert.equal(stage.log.length, 1);
+});
+
 test("a text whose end is not seen grows once a second, and at once when it is seen", () => {
   const stage = new Stage();
   const card = stage.join("a", 1);
@@ -94,7 +106,7 @@ test("a text whose end is not seen grows once a second, and at once when it is s
   }
   const times = stage.log.map(({ time }) => time);
   assert.equal(times.length, 3);
-  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= UNSEEN_BETWEEN_MS));
+  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= BELOW_BETWEEN_MS));
   card.seeEnd(true);
   stage.run(1);
   assert.equal(stage.log.length, 4);
@@ -130,16 +142,16 @@ test("a long text is painted over several frames, and no other is held up", () =
   assert.ok(stage.asleep);
 });
 
-test("what grows where nobody looks takes less of a frame, until it has ended", () => {
+test("what grows below of what is seen takes less of a frame, until it has ended", () => {
   const stage = new Stage();
   const { painter, frames } = longText(stage, 100);
   painter.seeEnd(false);
   painter.ask(false);
   stage.run(1);
-  assert.equal(frames.length, UNSEEN_BUDGET_MS);
+  assert.equal(frames.length, BELOW_BUDGET_MS);
   painter.ask(true);
   stage.run(1);
-  assert.equal(frames.length, UNSEEN_BUDGET_MS + BUDGET_MS);
+  assert.equal(frames.length, BELOW_BUDGET_MS + BUDGET_MS);
 });
 
 test("nothing is painted in the frame of a key, but a key that is held down holds up nothing", () => {

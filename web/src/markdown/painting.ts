@@ -1,7 +1,7 @@
 /**
  * When which text is painted: all together within 6 ms of a frame, each in its turn, and at most once every 66 ms. One
- * that grows where nobody looks is painted once a second, and within 2 ms. What does not fit goes on in the next frame.
- * Whoever types comes first.
+ * of which the end is not seen grows once a second, within 2 ms; one that is off screen waits for the others, and while
+ * it still grows it waits until it is seen. What does not fit goes on in the next frame. Whoever types comes first.
  */
 
 export interface Clock {
@@ -16,8 +16,8 @@ export type Paint = (isTimeUp: () => boolean) => boolean;
 
 export const BETWEEN_MS = 66;
 export const BUDGET_MS = 6;
-export const UNSEEN_BETWEEN_MS = 1_000;
-export const UNSEEN_BUDGET_MS = 2;
+export const BELOW_BETWEEN_MS = 1_000;
+export const BELOW_BUDGET_MS = 2;
 
 export class Painter {
   wanted = false;
@@ -33,7 +33,7 @@ export class Painter {
     this.paint = paint;
   }
 
-  /** Ask to be painted; the final state does not wait for its second. */
+  /** Ask to be painted; the final state is painted even where nobody looks. */
   ask(final: boolean): void {
     this.wanted = true;
     this.final = final;
@@ -43,6 +43,7 @@ export class Painter {
   /** Tell whether anything of it is seen. */
   see(seen: boolean): void {
     this.seen = seen;
+    this.#painting.wake();
   }
 
   /** Tell whether its end is seen, where it grows. */
@@ -54,12 +55,16 @@ export class Painter {
     this.#painting.remove(this);
   }
 
+  get waits(): boolean {
+    return this.wanted && (this.seen || this.final);
+  }
+
   isDue(now: number): boolean {
-    return this.wanted && now - this.last >= (this.#matters ? BETWEEN_MS : UNSEEN_BETWEEN_MS);
+    return this.waits && now - this.last >= (this.#matters ? BETWEEN_MS : BELOW_BETWEEN_MS);
   }
 
   get budget(): number {
-    return this.#matters ? BUDGET_MS : UNSEEN_BUDGET_MS;
+    return this.#matters ? BUDGET_MS : BELOW_BUDGET_MS;
   }
 
   get #matters(): boolean {
@@ -89,7 +94,7 @@ export class Painting {
   }
 
   wake(): void {
-    if (this.#awake || !this.#painters.some((painter) => painter.wanted)) return;
+    if (this.#awake || !this.#painters.some((painter) => painter.waits)) return;
     this.#awake = true;
     this.#clock.frame(() => this.#frame());
   }
