@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import {
+  BELOW_BETWEEN_MS,
+  BELOW_BUDGET_MS,
   BETWEEN_MS,
   BUDGET_MS,
   Painting,
-  BELOW_BETWEEN_MS,
-  BELOW_BUDGET_MS,
 } from "../src/markdown/painting.ts";
 
 const FRAME_MS = 16;
