@@ -301,7 +301,7 @@ async def test_workers_that_run_by_themselves(database: Away) -> None:
     await eventually(lambda: [*one.took, *other.took] == ["mortal"])
     await one.workers.leave()
     await eventually(lambda: "one" in other.took)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await beating["one"]
         while await rows(database) != {"other": None}:
             await asyncio.sleep(0.01)
@@ -325,7 +325,7 @@ async def test_beats_go_on_while_somebody_is_taken_over(database: Away) -> None:
 
     reaper.first = linger
     beating = asyncio.create_task(reaper.workers.beat_for_ever())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await done.wait()
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)
