@@ -87,7 +87,8 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     await focus_is_seen(page)
 
     await more(page, echo, "Answer again with another model")
-    await page.keyboard.type("scripted/steady")
+    await expect(page.get_by_role("combobox", name="Model")).to_be_focused()
+    await page.keyboard.type("scripted stea")
     await expect(page.get_by_role("option", name="scripted/steady")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(echo.get_by_text("4/4")).to_be_visible()
@@ -144,6 +145,7 @@ async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     await focus_is_seen(page)
 
     await press(page, page.get_by_role("button", name="Tables", exact=True), by="Shift+Tab")
+    await expect(page.get_by_label("Title")).to_be_focused()
     await page.keyboard.press("Control+A")
     await page.keyboard.type("Round tables")
     await page.keyboard.press("Enter")
