@@ -100,6 +100,7 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     asked = page.get_by_role("region", name="What was said")
     await walk(page, asked, "Shift+Tab")
     await more(page, asked.locator(".asked"), "Correct the words")
+    await expect(asked.get_by_label("Words")).to_be_focused()
     await page.keyboard.type(" Or a square one?")
     await page.keyboard.press("Control+Enter")
     await expect(page.get_by_text("You · edited")).to_be_visible()
