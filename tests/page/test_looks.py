@@ -16,7 +16,6 @@ from tests.page.watching import Watch
 from tests.serving import MootServer
 
 WIDTH, HEIGHT = 390, 844
-MARGIN = 10
 DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 SMALL = """() => {
     const ACTS = "a[href], button, input, select, textarea, summary, [role=tab], [role=switch], [role=slider]";
@@ -46,10 +45,14 @@ async def begun(server: MootServer, **body: Any) -> str:
 
 async def views(server: MootServer) -> Mapping[str, View]:
     """Lay out something for every view, and say how each is reached and when it is there."""
-    project = (await server.post("/api/projects", {"name": "Kitchen", "description": "A table for six."})).body
+    project = (
+        await server.post("/api/projects", {"name": "Kitchen", "description": "A table for six."})
+    ).body
     written = await discussed(server, "Round or square?", project=project["id"])
     await server.post(f"/api/discussions/{written}/export", {"model": "scripted/export"})
-    await server.post(f"/api/projects/{project['id']}/posts", {"title": "The floor is done", "content": "Stone."})
+    await server.post(
+        f"/api/projects/{project['id']}/posts", {"title": "The floor is done", "content": "Stone."}
+    )
     two = ["scripted/echo", "scripted/steady"]
     rounds = await begun(server, mode="consensus", rounds=2, participants=two)
     advice = await begun(server, **TABLE)
@@ -75,8 +78,12 @@ async def views(server: MootServer) -> Mapping[str, View]:
         "lesson": at(lesson, lambda page: page.get_by_role("slider", name="Moment")),
         "assertions": at(judged, lambda page: page.get_by_role("article"), _assertions),
         "personas": at("/personas", lambda page: page.get_by_role("button", name="Advocate", exact=True)),
-        "persona": at("/personas", lambda page: page.get_by_role("button", name="Advocate", exact=True), _persona),
-        "perspectives": at("/personas", lambda page: page.get_by_role("button", name="Find perspectives"), _voices),
+        "persona": at(
+            "/personas", lambda page: page.get_by_role("button", name="Advocate", exact=True), _persona
+        ),
+        "perspectives": at(
+            "/personas", lambda page: page.get_by_role("button", name="Find perspectives"), _voices
+        ),
         "projects": at("/projects", lambda page: page.get_by_role("link", name="Kitchen")),
         "project": at(f"/projects/{project['id']}", lambda page: page.get_by_text("A bench uses the corner")),
         "models": at("/models", lambda page: page.get_by_role("region", name="Ready")),
@@ -141,5 +148,7 @@ async def test_every_view_fits_a_phone_and_is_readable_in_the_dark(
                     await axe(here)
                 except AssertionError as found:
                     troubles.append(f"{name}, {where}: {found}")
-            troubles += [f"{name}: {one}" for one in [*await small.evaluate(WIDE), *await small.evaluate(SMALL)]]
+            troubles += [
+                f"{name}: {one}" for one in [*await small.evaluate(WIDE), *await small.evaluate(SMALL)]
+            ]
     assert not troubles, "\n".join(troubles)
