@@ -81,6 +81,7 @@ async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero
         await expect(sheet.get_by_role("alert")).to_have_text(over)
         await axe(page)
         await page.keyboard.press("Escape")
+        await expect(sheet.get_by_role("alert")).to_have_count(0)
         await box.press("Enter")
         refused = page.get_by_role("form", name="Your message").get_by_role("alert")
         await expect(refused).to_contain_text("budget")
