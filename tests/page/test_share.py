@@ -47,6 +47,7 @@ async def test_a_discussion_is_taken_along_written_down_and_archived(tmp_path: P
         await expect(dialog).to_contain_text("Round tables help people talk.")
         await expect(dialog).to_contain_text("Useful · 72 of 100")
         await expect(dialog.get_by_role("article")).to_have_count(2)
+        await expect(dialog.get_by_role("button", name="Write it down again")).to_have_css("opacity", "1")
         await axe(page)
         await dialog.get_by_role("link", name="message 1").first.click()
         await expect(dialog).to_have_count(0)
