@@ -162,6 +162,18 @@ async def test_of_three_workers_the_last_takes_over_each_run_once(tmp_path: Path
         figure(f"taken over after {min(at):.1f} to {max(at):.1f} s")
 
 
+async def test_a_server_that_is_started_again_waits_for_no_lease(tmp_path: Path) -> None:
+    async with site("postgres", tmp_path, lease=600.0) as here:
+        [server] = here.servers
+        reader = await here.open("consensus", "yielding-a", "steady-b")
+        await reader.spoken()
+        server.kill()
+        await server.start()
+        assert await reader.ended() == "completed"
+        assert len(await reader.check()) == 4
+        assert len(resumed(reader)) == 1
+
+
 def resumed(reader: Reader) -> list[float]:
     """When somebody took up the run that had been cut off."""
     events = zip(reader.at, reader.events, strict=True)
