@@ -1,11 +1,13 @@
 """Cards: what was said, by whom and at what price, and all that can be done with it."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
+from tests.page.visiting import visiting
 from tests.serving import MootServer
 
 ROWS = """(wanted) => {
@@ -66,6 +68,25 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     await expect(failed).to_contain_text("Why a round table?")
     await expect(failed).to_contain_text("scripted/echo")
     await expect(failed.get_by_text("The key is missing")).to_have_count(0)
+
+
+async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_reload(
+    tmp_path: Path, page: Page
+) -> None:
+    settings = '[fallback]\n"scripted/unauthorized" = ["scripted/echo"]\n'
+    async with visiting(page, tmp_path, settings=settings) as server:
+        id = await opened(server, "steady", "unauthorized", wait=False)
+        await page.goto(f"{server.url}/d/{id}")
+        other = card(page, "Unauthorized")
+        for _ in range(2):
+            await expect(other).to_contain_text("scripted/echo is asked instead of scripted/unauthorized.")
+            await expect(other).to_contain_text("Key rejected")
+            await expect(other.locator("header")).to_contain_text("scripted/echo")
+            await expect(other.locator(".markdown")).to_have_text("Why a round table?")
+            await expect(other.get_by_role("button", name="Answer again")).to_be_visible()
+            await expect(card(page, "Steady")).not_to_contain_text("asked instead")
+            await axe(page)
+            await page.reload()
 
 
 async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(

@@ -25,9 +25,9 @@ PASTE = """(box) => {
 }"""
 
 
-async def opened(server: MootServer, title: str, *models: str, wait: bool = True) -> str:
+async def opened(server: MootServer, title: str, *models: str, wait: bool = True, **more: object) -> str:
     participants = [{"model": f"scripted/{model}", "name": model.capitalize()} for model in models]
-    body = {"message": f"About {title}?", "title": title, "participants": participants}
+    body = {"message": f"About {title}?", "title": title, "participants": participants, **more}
     reply = await server.post("/api/discussions", body)
     assert reply.status == 201, reply
     if wait:
@@ -120,6 +120,23 @@ async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_
     await expect(steady).to_have_count(2)
     await expect(steady.nth(1).get_by_role("button", name="Copy this answer")).to_be_visible()
     await expect(page.get_by_role("article", name="Echo")).to_have_count(1)
+
+
+async def test_what_another_discussion_came_to_stands_under_the_message_also_after_a_reload(
+    server: MootServer, page: Page
+) -> None:
+    other = await opened(server, "Chairs and stools", "echo")
+    id = await opened(server, "Tables", "echo", clerk="scripted/clerk")
+    await page.goto(f"{server.url}/d/{id}")
+    await box(page).fill('As in @"Chairs and stools"?')
+    await box(page).press("Enter")
+    recaps = page.get_by_role("list", name="Recaps")
+    for _ in range(2):
+        await expect(page.get_by_role("article")).to_have_count(2)
+        await expect(recaps).to_have_text("With a recap of Chairs and stools")
+        await expect(recaps.get_by_role("link")).to_have_attribute("href", f"/d/{other}")
+        await axe(page)
+        await page.reload()
 
 
 async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(

@@ -8,6 +8,13 @@ from tests.page.axe import axe
 from tests.serving import MootServer
 
 MOST_STEPS = 60
+FOCUS = """() => {
+    const here = document.activeElement;
+    if (!here || here === document.body) return "nothing has the focus";
+    const isFramed = (one) => getComputedStyle(one).outlineStyle !== "none";
+    const around = [here, here.parentElement, here.parentElement.parentElement];
+    return around.some(isFramed) || here.id === "main" ? "" : `no focus is seen on ${here.outerHTML.slice(0, 200)}`;
+}"""
 
 
 async def walk(page: Page, goal: Locator, key: str = "Tab") -> None:
@@ -17,6 +24,149 @@ async def walk(page: Page, goal: Locator, key: str = "Tab") -> None:
             return
         await page.keyboard.press(key)
     raise AssertionError(f"{goal} is not reached by {key}")
+
+
+async def press(page: Page, goal: Locator, *keys: str, by: str = "Tab") -> None:
+    """Go to something and act on it."""
+    await walk(page, goal, by)
+    for key in keys or ("Enter",):
+        await page.keyboard.press(key)
+
+
+async def focus_is_seen(page: Page) -> None:
+    """Fail where an act has taken the focus away, or where nobody sees it."""
+    trouble = await page.evaluate(FOCUS)
+    assert not trouble, trouble
+
+
+async def more(page: Page, place: Locator, item: str) -> None:
+    """Choose from the menu of an answer or of a message."""
+    await press(page, place.get_by_role("button", name=re.compile("^More about this")))
+    await press(page, page.get_by_role("menuitem", name=item), by="ArrowDown")
+
+
+async def opened(server: MootServer, *models: str) -> str:
+    participants = [{"model": f"scripted/{model}", "name": model.capitalize()} for model in models]
+    body = {"message": "Why a round table?", "title": "Tables", "participants": participants}
+    reply = (await server.post("/api/discussions", body)).body
+    await server.heard(reply["run"]["id"])
+    return f"{server.url}/d/{reply['discussion']['id']}"
+
+
+async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
+    server: MootServer, page: Page
+) -> None:
+    await page.goto(await opened(server, "echo", "unauthorized"))
+    echo, failed = (page.get_by_role("article", name=name) for name in ("Echo", "Unauthorized"))
+    await press(page, echo.get_by_role("button", name="Answer again"))
+    await expect(echo.get_by_text("2/2")).to_be_visible()
+    await focus_is_seen(page)
+    await press(page, echo.get_by_role("button", name="Earlier version"))
+    await expect(echo.get_by_text("1/2")).to_be_visible()
+    await focus_is_seen(page)
+    await press(page, echo.get_by_role("button", name="Use this one"))
+    await expect(echo.get_by_role("button", name="Use this one")).to_have_count(0)
+    await focus_is_seen(page)
+
+    await more(page, echo, "Edit")
+    await expect(echo.get_by_label("Words")).to_be_focused()
+    await page.keyboard.press("Control+A")
+    await page.keyboard.type("Because it has no head.")
+    await page.keyboard.press("Control+Enter")
+    await expect(echo.get_by_text("3/3")).to_be_visible()
+    await focus_is_seen(page)
+    await more(page, echo, "Edit")
+    await page.keyboard.press("Escape")
+    await expect(echo.get_by_label("Words")).to_have_count(0)
+    await focus_is_seen(page)
+    await more(page, echo, "What did it see?")
+    sheet = page.get_by_role("dialog", name="What did Echo see?")
+    await expect(sheet).to_contain_text("Why a round table?")
+    await page.keyboard.press("Escape")
+    await expect(sheet).to_have_count(0)
+    await focus_is_seen(page)
+
+    await more(page, echo, "Answer again with another model")
+    await expect(page.get_by_role("combobox", name="Model")).to_be_focused()
+    await page.keyboard.type("scripted stea")
+    await expect(page.get_by_role("option", name="scripted/steady")).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(echo.get_by_text("4/4")).to_be_visible()
+    await focus_is_seen(page)
+    await press(page, failed.get_by_role("button", name="Try again"))
+    await expect(failed.get_by_role("button", name="Try again")).to_be_visible()
+    await focus_is_seen(page)
+
+    asked = page.get_by_role("region", name="What was said")
+    await walk(page, asked, "Shift+Tab")
+    await more(page, asked.locator(".asked"), "Correct the words")
+    await expect(asked.get_by_label("Words")).to_be_focused()
+    await page.keyboard.type(" Or a square one?")
+    await page.keyboard.press("Control+Enter")
+    await expect(page.get_by_text("You · edited")).to_be_visible()
+    await focus_is_seen(page)
+
+
+async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
+    server: MootServer, page: Page
+) -> None:
+    await page.goto(await opened(server, "echo", "steady"))
+    box = page.get_by_role("textbox", name="Your message")
+    await walk(page, box)
+    await focus_is_seen(page)
+    body = {"participants": [{"model": "scripted/long", "name": name} for name in ("Long", "Longer")]}
+    await server.call("PATCH", f"/api/discussions/{page.url.rsplit('/', 1)[1]}", body)
+    long, longer = (page.get_by_role("article", name=name, exact=True) for name in ("Long", "Longer"))
+    await page.keyboard.type("And why?")
+    await page.keyboard.press("Enter")
+    await expect(long).to_contain_text("table")
+    await expect(box).to_be_focused()
+    await press(page, long.get_by_role("button", name="Stop Long"), by="Shift+Tab")
+    await expect(long).to_contain_text("Stopped")
+    await focus_is_seen(page)
+    await press(page, page.get_by_role("button", name="Stop", exact=True))
+    await expect(longer).to_contain_text("Stopped")
+    await focus_is_seen(page)
+    await walk(page, box, "Shift+Tab")
+    await page.keyboard.type("Once more")
+    await page.keyboard.press("Enter")
+    await expect(long.nth(1)).to_contain_text("table")
+    await page.keyboard.press("Escape")
+    await expect(long.nth(1)).to_contain_text("Stopped")
+    await expect(box).to_be_focused()
+
+    await press(page, page.get_by_role("button", name="Tabs"), by="Shift+Tab")
+    await expect(page.get_by_role("tab", name="Longer")).to_have_count(2)
+    await focus_is_seen(page)
+    await press(page, page.get_by_role("tab", name="Long", exact=True).last, "ArrowRight")
+    await expect(longer).to_be_visible()
+    await focus_is_seen(page)
+    await press(page, page.get_by_role("button", name="One column"), by="Shift+Tab")
+    await expect(page.get_by_role("tab")).to_have_count(0)
+    await focus_is_seen(page)
+
+    await press(page, page.get_by_role("button", name="Tables", exact=True), by="Shift+Tab")
+    await expect(page.get_by_label("Title")).to_be_focused()
+    await page.keyboard.press("Control+A")
+    await page.keyboard.type("Round tables")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="Round tables")).to_be_visible()
+    await focus_is_seen(page)
+    await page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keys")
+    await expect(keys).to_contain_text("Stop everybody who is speaking")
+    await page.keyboard.press("Escape")
+    await expect(keys).to_have_count(0)
+    await focus_is_seen(page)
+
+    await press(page, page.get_by_role("button", name="Share"))
+    await press(page, page.get_by_role("menuitem", name="Archive"), by="ArrowUp")
+    shelf = page.get_by_role("navigation", name="Discussions")
+    await expect(shelf.get_by_role("link", name="Round tables")).to_have_count(0)
+    await focus_is_seen(page)
+    await press(page, page.get_by_role("button", name="Undo"), by="Shift+Tab")
+    await expect(shelf.get_by_role("link", name="Round tables")).to_be_visible()
+    await focus_is_seen(page)
 
 
 async def test_a_question_is_asked_and_its_answer_looked_behind_by_keys_alone(

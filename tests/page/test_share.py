@@ -1,12 +1,16 @@
 """Sharing: downloads with all answers, the link, what it came to, and the archive."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
 from tests.page.reading import choose, discussed, reading
+from tests.page.watching import Watch
+from tests.serving import MootServer
 
 ANSWER = "A round one, of oak"
 
@@ -43,6 +47,7 @@ async def test_a_discussion_is_taken_along_written_down_and_archived(tmp_path: P
         await expect(dialog).to_contain_text("Round tables help people talk.")
         await expect(dialog).to_contain_text("Useful · 72 of 100")
         await expect(dialog.get_by_role("article")).to_have_count(2)
+        await expect(dialog.get_by_role("button", name="Write it down again")).to_have_css("opacity", "1")
         await axe(page)
         await dialog.get_by_role("link", name="message 1").first.click()
         await expect(dialog).to_have_count(0)
@@ -54,3 +59,67 @@ async def test_a_discussion_is_taken_along_written_down_and_archived(tmp_path: P
         await expect(shelf.get_by_role("link", name="Round or square?")).to_have_count(0)
         await page.get_by_role("button", name="Undo").click()
         await expect(shelf.get_by_role("link", name="Round or square?")).to_be_visible()
+
+
+async def argued(server: MootServer) -> tuple[str, list[Any]]:
+    """Hold a debate, have one of its answers given anew, ask on so that one fails, and return all that was said."""
+    body = {
+        "message": "Shall we split the service in two?",
+        "title": "The split",
+        "mode": "debate",
+        "participants": ["scripted/advocate", "scripted/sceptic", "scripted/undecided"],
+    }
+    opened = (await server.post("/api/discussions", body)).body
+    await server.heard(opened["run"]["id"])
+    path = f"/api/discussions/{opened['discussion']['id']}"
+    first = next(one for one in (await server.get(path)).body["messages"] if one["stage"] == "initial")
+    anew = await server.post(f"{path}/turns/{first['id']}/again", {"model": "scripted/thinker"})
+    await server.heard(anew.body["run"]["id"])
+    seats = ["scripted/echo", "scripted/unauthorized"]
+    await server.call("PATCH", path, {"mode": "parallel", "participants": [{"model": one} for one in seats]})
+    asked = await server.post(f"{path}/messages", {"message": "And **when**?"})
+    await server.heard(asked.body["run"]["id"])
+    said = (await server.get(f"{path}?limit=100")).body["messages"]
+    assert {one["status"] for one in said} == {"completed", "failed"}
+    assert max(one["versions"] for one in said) == 2
+    assert [one["role"] for one in said].count("synthesis") >= 1
+    return str(opened["discussion"]["id"]), said
+
+
+async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
+    server: MootServer, tmp_path: Path, page: Page, watch: Watch
+) -> None:
+    id, said = await argued(server)
+    await page.goto(f"{server.url}/d/{id}")
+    texts = {}
+    for words, ending in (("Markdown", "md"), ("JSON", "json"), ("web page", "html")):
+        await page.get_by_role("button", name="Share").click()
+        async with page.expect_download() as download:
+            await page.get_by_role("menuitem", name=f"Download as {words}").click()
+        await (await download.value).save_as(tmp_path / f"split.{ending}")
+        texts[ending] = (tmp_path / f"split.{ending}").read_text("utf-8")
+
+    told = {one["id"]: one for one in json.loads(texts["json"])["messages"]}
+    assert [told[one["id"]]["content"] for one in said] == [one["content"] for one in said]
+    assert all(one["content"] in texts["md"] for one in said)
+
+    file = (tmp_path / "split.html").as_uri()
+    watch.allow(f"^request to another host: {re.escape(file)}$")  # and nothing else
+    await page.context.set_offline(True)
+    await page.goto(file)
+    shown = page.locator("main")
+    for one in said:
+        answer = page.locator(f"[id='{one['id']}']")
+        await expect(answer).to_be_visible()
+        await expect(answer.locator(".words")).to_have_count(1 if one["content"] else 0)
+        await expect(answer).to_contain_text(one["content"].replace("*", "")[:80])
+    for text in (*texts.values(), await shown.inner_text()):
+        assert "Key rejected" in text
+        assert "The cost of a split must be measured." in text  # minutes
+        assert "one team waits for the other's release" in text  # a claim's quote
+    await axe(page)
+    await page.emulate_media(color_scheme="dark")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+    await axe(page)
+    await page.context.set_offline(False)

@@ -1,10 +1,10 @@
 import msgspec
 
-from moot.model.events import Agreed, BallotCast, Event, Finding, Notice, TextDelta
+from moot.model.events import Agreed, BallotCast, Event, Finding, Notice, Recapped, TextDelta
 from moot.store.appending import Entry
 from moot.store.database import Database
 from moot.store.events import Events
-from moot.store.findings import findings_in, findings_of, notices_of
+from moot.store.findings import findings_in, findings_of, notices_of, told_in
 from tests.store.debating import Pen, debating, first_debate
 from tests.store.running import claim, start
 
@@ -52,3 +52,8 @@ async def test_what_the_table_was_told_of_itself_is_found_among_all_that_was_sai
     bodies = [msgspec.json.encode(one).decode() for one in events]
     await Events(database).write([Entry(held, 1, bodies)])
     assert await notices_of(database, run.id) == [cap, missing]
+    recap = Recapped(
+        basis="z", message="msg_1", title="Chairs", discussion="dis_1", recap="rec_1", cost=None, seq=5
+    )
+    await Pen(database, held).keep(findings=named(AGREED, recap))
+    assert await told_in(database, [run.id]) == [cap, waiting, missing, recap]

@@ -119,7 +119,7 @@ class Live {
     if (!open || open.before === null) return;
     const page = await call("GET /api/discussions/{id}", {
       path: { id: open.id },
-      query: { before: open.before, limit: 100 },
+      query: { before: open.before, limit: 100, told: true },
     });
     if (this.open?.id === open.id) this.open = withOlder(this.open, page);
   }
@@ -136,7 +136,9 @@ class Live {
 
   async #readOpen(id: string): Promise<void> {
     try {
-      const page = await call("GET /api/discussions/{id}", { path: { id }, query: { limit: 100 } });
+      // What is told besides is heard, once one listens.
+      const query = { limit: 100, told: this.open?.discussion === null };
+      const page = await call("GET /api/discussions/{id}", { path: { id }, query });
       if (this.open?.id !== id) return;
       this.open = hear(withPage(this.open, page), this.#waiting ?? []);
       this.#waiting = null;

@@ -306,6 +306,7 @@ export interface DiscussionRead {
   messages: readonly Message[];
   before: number | null;
   runs: readonly Run[];
+  told: readonly (Notice | Recapped)[];
 }
 
 export interface DrawChart {

@@ -92,7 +92,7 @@ export function message(id: string, run: string, who: string | null, content: st
 }
 
 export function page(messages: readonly Message[], runs: readonly Run[] = [], before: number | null = null) {
-  return { discussion: DISCUSSION, messages, before, runs } as DiscussionRead;
+  return { discussion: DISCUSSION, messages, before, runs, told: [] } as DiscussionRead;
 }
 
 export const live = (id: string, again: string | null = null) =>

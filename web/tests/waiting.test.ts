@@ -4,6 +4,7 @@ import { hear, opened, withPage } from "../src/state/discussion.ts";
 import { remarksOn } from "../src/state/remarks.ts";
 import type { Run } from "../src/state/run.ts";
 import { withWaiting } from "../src/state/waiting.ts";
+import type { DiscussionRead } from "../src/wire.ts";
 import { begins, DISCUSSION, ended, live, message, numbered, page, says, started, stops } from "./events.ts";
 
 const runOf = (...events: readonly object[]): Run => {
@@ -49,4 +50,39 @@ test("while it tries, the newest remark is shown, and no longer when it speaks",
 test("that another model was asked is worth knowing afterwards too", () => {
   const run = runOf(begins("alpha"), notice("fallback"), begins("alpha"), stops("alpha", "Yes."), ended());
   assert.deepEqual(remarks(run), ["fallback"]);
+});
+
+test("what was told of a run that is over is read with it, and heard once where it goes on", () => {
+  const [, ...told] = numbered("run_1", started, notice("fallback"), { type: "recap", title: "Chairs" });
+  const read = { ...page([message("msg_2", "run_1", "alpha", "Yes.", 9)]), told } as DiscussionRead;
+  const [run] = withPage(opened("dis_1"), read).runs;
+  assert.ok(run);
+  assert.deepEqual(remarks(run), ["fallback"]);
+  assert.deepEqual(
+    run.recaps.map((one) => one.title),
+    ["Chairs"],
+  );
+  const [again] = hear(withPage(opened("dis_1"), read), told).runs;
+  assert.equal(again?.notices.length, 1);
+  assert.equal(again?.recaps.length, 1);
+  const [going] = withPage(opened("dis_1"), { ...read, runs: [live("run_1")] }).runs;
+  assert.equal(going?.notices.length, 0);
+});
+
+test("each of several turns has its own remarks, when they are heard and when they are read", () => {
+  const round = (round: number) => [
+    { ...begins("alpha"), round },
+    { ...notice("fallback"), message: `${round}` },
+    { ...stops("alpha", "Yes."), round },
+  ];
+  const heard = runOf(...round(0), ...round(1), ended());
+  const answers = heard.turns.map((turn, place) => ({
+    ...message(`msg_${place}`, "run_1", "alpha", "Yes.", turn.at),
+    round: place,
+  }));
+  const [read] = withPage(opened("dis_1"), { ...page(answers), told: heard.notices }).runs;
+  for (const run of [heard, read]) {
+    const words = run?.turns.map((turn) => remarksOn(run, turn).map((one) => one.message));
+    assert.deepEqual(words, [["0"], ["1"]]);
+  }
 });

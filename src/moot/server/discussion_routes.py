@@ -13,15 +13,19 @@ from moot.engine.hall import Hall, Saying, Started
 from moot.engine.retelling import Retelling
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
+from moot.model.events import Notice, Recapped
 from moot.model.requests import ModelRequest
 from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessage, said
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits, message_rate
 from moot.server.paging import Cursor, Limit
+from moot.store.database import Database
 from moot.store.discussions import Discussions, Page
+from moot.store.findings import told_in
 
 Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
+Told = Annotated[bool, QueryParameter(description="Also what was told in the runs of these messages")]
 Key = Annotated[
     str | None,
     HeaderParameter(
@@ -34,12 +38,16 @@ Key = Annotated[
 
 
 class DiscussionRead(Struct, frozen=True, kw_only=True):
-    """A discussion with its newest messages; `before` asks for the page before them, if there is one."""
+    """A discussion with its newest messages; `before` asks for the page before them, if there is one.
+
+    `told` is what was told in their runs besides: notices, and what other discussions came to.
+    """
 
     discussion: Discussion
     messages: tuple[Message, ...]
     before: int | None
     runs: tuple[Run, ...]
+    told: tuple[Notice | Recapped, ...]
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -90,17 +98,21 @@ class DiscussionRoutes(Controller):
         id: FromPath[str],
         caller: Given[Caller],
         discussions: Given[Discussions],
+        database: Given[Database],
         before: Before = None,
         limit: Limit = 50,
+        told: Told = False,
     ) -> DiscussionRead:
         discussion = await discussions.get(caller.tenant, id)
         messages = await discussions.messages(id, before=before, limit=limit + 1, hidden=False)
         page = messages[-limit:]
+        runs = {one.run for one in page if one.run} if told else ()
         return DiscussionRead(
             discussion=discussion,
             messages=page,
             before=page[0].number if len(messages) > limit else None,
             runs=await discussions.live_runs(caller.tenant, id),
+            told=tuple(await told_in(database, runs)) if runs else (),
         )
 
     @patch("/{id:str}", summary="Change a discussion; what is left out stays as it is")

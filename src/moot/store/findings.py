@@ -5,7 +5,7 @@ from collections.abc import Collection
 import msgspec
 from sqlalchemy import select
 
-from moot.model.events import Finding, Notice
+from moot.model.events import Finding, Notice, Recapped
 from moot.store.database import Database
 from moot.store.schema import finding, run_event
 
@@ -26,8 +26,18 @@ async def findings_in(database: Database, runs: Collection[str]) -> list[Finding
 
 async def notices_of(database: Database, run: str) -> list[Notice]:
     """Return what was told of a run as a whole, in the order in which it was told."""
+    return [one for one in await _notices_in(database, [run]) if one.participant is None]
+
+
+async def told_in(database: Database, runs: Collection[str]) -> list[Notice | Recapped]:
+    """Return what was told in runs besides what was said: notices, and what other discussions came to."""
+    recaps = [one for one in await findings_in(database, runs) if isinstance(one, Recapped)]
+    return [*await _notices_in(database, runs), *recaps]
+
+
+async def _notices_in(database: Database, runs: Collection[str]) -> list[Notice]:
     is_one = run_event.c.body.startswith(_A_NOTICE, autoescape=True)
-    query = select(run_event.c.body).where(run_event.c.run == run, is_one).order_by(run_event.c.seq)
+    query = select(run_event.c.body).where(run_event.c.run.in_(runs), is_one)
     async with database.read() as connection:
-        told = [_decode_notice(body) for body in (await connection.execute(query)).scalars()]
-    return [one for one in told if one.participant is None]
+        bodies = await connection.execute(query.order_by(run_event.c.run, run_event.c.seq))
+        return [_decode_notice(body) for body in bodies.scalars()]

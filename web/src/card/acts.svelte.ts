@@ -26,6 +26,7 @@ export class CardActs {
   async stop(): Promise<void> {
     const turn = this.#turn();
     const { run, participant } = turn.renewal && isLive(turn.renewal) ? turn.renewal : turn;
+    this.#focus();
     await this.#do(() =>
       call("POST /api/runs/{id}/lanes/{participant}/stop", { path: { id: run, participant } }),
     );
@@ -69,6 +70,7 @@ export class CardActs {
   }
 
   async choose(version: string): Promise<boolean> {
+    this.#focus();
     return this.#do(async () =>
       live.changed(
         await call("POST /api/discussions/{id}/turns/{turn}/choose", {

@@ -37,7 +37,7 @@ export function pressed(event: KeyboardEvent): void {
 
 /** Tell whether what is open, or what one writes in, takes the key. In the composer Esc is meant for the table. */
 function isMeantForAnother(event: KeyboardEvent, key: string): boolean {
-  if (document.querySelector("dialog[open], [role=menu]:popover-open")) return true;
+  if (document.querySelector("dialog[open], :popover-open")) return true;
   const field = event.target instanceof Element ? event.target.closest("input, textarea, select") : null;
   if (!field) return false;
   return key === "Esc" ? field.closest(".composer") === null : !event.ctrlKey && !event.altKey;

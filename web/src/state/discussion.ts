@@ -2,7 +2,7 @@
 
 import type { Change, Discussion, DiscussionRead, Event, Message, Resync, Run as Stored } from "../wire.ts";
 import { renewing } from "./renewal.ts";
-import { emptyRun, forgotten, goesOn, read, standing, told, type Run } from "./run.ts";
+import { emptyRun, forgotten, goesOn, read, standing, told, withTold, type Run } from "./run.ts";
 
 export interface Open {
   readonly id: string;
@@ -27,7 +27,7 @@ export function withPage(open: Open, page: DiscussionRead): Open {
   const isGap = isApart(open, page);
   const runs = grouped(isGap ? open.runs.filter(goesOn) : open.runs, page.messages);
   const before = isGap || open.discussion === null ? page.before : open.before;
-  return withRuns({ ...open, runs, before, discussion: page.discussion }, page.runs);
+  return withAsides(withRuns({ ...open, runs, before, discussion: page.discussion }, page.runs), page);
 }
 
 /** Tell whether so much came since that there is a gap between what is known and the newest page. */
@@ -46,7 +46,14 @@ export function withOlder(open: Open, page: DiscussionRead): Open {
     known.delete(run.id);
     return newer ? joined(run, newer) : run;
   });
-  return { ...open, runs: [...older, ...open.runs.filter((run) => known.has(run.id))], before: page.before };
+  const runs = [...older, ...open.runs.filter((run) => known.has(run.id))];
+  return withAsides({ ...open, runs, before: page.before }, page);
+}
+
+/** Take in what was told in runs besides what was said, unless it was heard, or will be. */
+function withAsides(open: Open, { told }: DiscussionRead): Open {
+  const unheard = (run: Run) => (run.heard || goesOn(run) ? [] : told.filter((one) => one.run === run.id));
+  return { ...open, runs: open.runs.map((run) => unheard(run).reduce(withTold, run)) };
 }
 
 /** Put the parts of a run together that are on two pages; what is newer counts. */

@@ -11,24 +11,15 @@ export function remarksOn(run: Run, turn: Turn): readonly Notice[] {
   if (!run.notices.length) return [];
   const own = run.notices.filter((one) => one.participant === turn.participant);
   if (!own.length) return own;
-  const since = before(run, turn);
-  const until = after(run, turn);
-  const its = own.filter((one) => one.at > since && one.at <= until);
+  const here = turn.at || Infinity; // whoever has not begun comes last
+  const before = others(run, turn).filter((at) => at < here);
+  const until = before.length === others(run, turn).length ? Infinity : here;
+  const its = own.filter((one) => one.at > Math.max(0, ...before) && one.at <= until);
   const isTrying = isLive(turn) && !turn.text && !turn.thoughts;
   return isTrying ? its.slice(-1) : its.filter((one) => LASTING.has(one.kind));
 }
 
-/** When the same participant began its turn before this one. */
-function before(run: Run, turn: Turn): number {
-  const times = others(run, turn).filter((at) => at < turn.at);
-  return turn.at ? Math.max(0, ...times) : Math.max(0, ...others(run, turn));
-}
-
-function after(run: Run, turn: Turn): number {
-  const times = turn.at ? others(run, turn).filter((at) => at > turn.at) : [];
-  return Math.min(Infinity, ...times);
-}
-
+/** When the other turns of the same participant ended, or began where they go on. */
 function others(run: Run, turn: Turn): readonly number[] {
   return run.turns
     .filter((one) => one.participant === turn.participant && one.key !== turn.key)

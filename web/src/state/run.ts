@@ -85,9 +85,8 @@ function applied(run: Run, event: Event): Run {
       return { ...run, stages: [...run.stages, { stage: event.stage, round: event.round }] };
     case "notice":
       return {
-        ...run,
+        ...withTold(run, event),
         status: event.kind === "retried" ? "running" : run.status,
-        notices: [...run.notices, event],
       };
     case "turn_started":
       return {
@@ -127,7 +126,7 @@ function applied(run: Run, event: Event): Run {
     case "decision":
       return { ...run, decisions: [...run.decisions.filter((one) => one.turn !== event.turn), event] };
     case "recap":
-      return { ...run, recaps: [...run.recaps, event] };
+      return withTold(run, event);
     case "run_ended":
       return { ...run, status: event.status };
     case "prompted":
@@ -135,6 +134,17 @@ function applied(run: Run, event: Event): Run {
     default:
       return unheardOf(event, run);
   }
+}
+
+/** Take in what was told besides what was said. What was read of a run that was over is told again where it goes on. */
+export function withTold(run: Run, event: Notice | Recapped): Run {
+  return event.type === "recap"
+    ? { ...run, recaps: once(run.recaps, event) }
+    : { ...run, notices: once(run.notices, event) };
+}
+
+function once<E extends Event>(events: readonly E[], event: E): readonly E[] {
+  return [...events.filter((one) => one.seq !== event.seq), event];
 }
 
 /** A newer server may tell of things that this page does not know; they are left alone. */

@@ -35,6 +35,7 @@ export interface Turn {
   readonly edited: boolean;
   /** Another version of it that is being given, or that failed to be. */
   readonly renewal: Turn | null;
+  /** When it began; once it is over, when it ended. */
   readonly at: number;
 }
 
@@ -146,6 +147,7 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
     case "turn_ended":
       return {
         ...turn,
+        at: event.at,
         state: event.status,
         text: event.message.text,
         thoughts: event.message.thoughts,

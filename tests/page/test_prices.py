@@ -1,0 +1,90 @@
+"""Prices: what a question would cost before it is sent, what an answer did cost, and what is too dear."""
+
+import re
+from pathlib import Path
+
+from playwright.async_api import Page, expect
+
+from moot.lab.server import Lab
+from moot.lab.server import serving as performing
+from moot.providers.scripts import Script, Scripts
+from tests.page.axe import axe
+from tests.page.visiting import visiting
+from tests.page.watching import Watch
+from tests.serving import MootServer
+
+SETTINGS = """
+budget = 0.05
+[providers.scripted]
+script = "prices.toml"
+[providers.club]
+api = "openai"
+base_url = "{lab}/v1"
+key_env = "CLUB_KEY"
+"""
+SCRIPT = """
+[cheap]
+price = 3.0
+answer = "Oak."
+[dear]
+price = 1000000.0
+answer = "Gold."
+"""
+
+
+async def opened(server: MootServer, *models: str) -> str:
+    """Open a discussion that has cost nothing yet, and seat others at it."""
+    body = {"message": "Which wood?", "participants": ["scripted/echo"] * len(models)}
+    reply = (await server.post("/api/discussions", body)).body
+    await server.heard(reply["run"]["id"])
+    seats = [{"model": model, "name": model.split("/")[1].capitalize()} for model in models]
+    id = str(reply["discussion"]["id"])
+    changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
+    assert changed.status == 200, changed
+    return id
+
+
+async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero(
+    tmp_path: Path, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 402")  # what is too dear is refused
+    (tmp_path / "prices.toml").write_text(SCRIPT, "utf-8")
+    async with (
+        performing(Lab(Scripts({"unpriced": Script(answer="Elm.")}))) as lab,
+        visiting(page, tmp_path, settings=SETTINGS.format(lab=lab), CLUB_KEY="sk-club") as server,
+    ):
+        await page.goto(f"{server.url}/d/{await opened(server, 'scripted/cheap', 'club/unpriced')}")
+        box = page.get_by_role("textbox", name="Your message")
+        await box.fill("Oak or elm?")
+        price = page.get_by_role("button", name=re.compile(r"^At least \d\.?\d*¢, 2 calls$"))
+        await price.click()
+        sheet = page.get_by_role("group", name="Price")
+        await expect(sheet.get_by_role("row").filter(has_text="Cheap")).to_contain_text(re.compile(r"¢"))
+        await expect(sheet.get_by_role("row").filter(has_text="Unpriced")).to_contain_text("price unknown")
+        await expect(sheet).to_contain_text("No price is known for club/unpriced.")
+        await expect(sheet).to_contain_text(re.compile(r"\$0\.05 are left of your budget"))
+        await axe(page)
+        await page.keyboard.press("Escape")
+        await box.press("Enter")
+        cheap = page.get_by_role("article", name="Cheap")
+        await expect(cheap).to_contain_text(re.compile(r"19\sin,\s1\sout · 0\.0060¢"))
+        await expect(page.get_by_role("article", name="Unpriced")).to_contain_text(
+            re.compile(r"price\sunknown")
+        )
+
+        await page.goto(f"{server.url}/d/{await opened(server, 'scripted/dear')}")
+        await box.fill("Gold?")
+        over = "That is more than the $0.05 that is left of your budget this week."
+        price = page.get_by_role("button", name=over)
+        await expect(price).to_be_visible()
+        await price.click()
+        await expect(sheet.get_by_role("alert")).to_have_text(over)
+        await axe(page)
+        await page.keyboard.press("Escape")
+        await expect(sheet.get_by_role("alert")).to_have_count(0)
+        await box.press("Enter")
+        refused = page.get_by_role("form", name="Your message").get_by_role("alert")
+        await expect(refused).to_contain_text("budget")
+        await expect(box).to_have_value("Gold?")
+        await refused.get_by_role("link", name="See the budget").click()
+        await expect(page.get_by_role("region", name="This week's budget")).to_contain_text("left of $0.05")
