@@ -84,6 +84,7 @@ export function message(id: string, run: string, who: string | null, content: st
     model: who ? `scripted/${who[0]}` : null,
     first_token: 0.1,
     latency: 0.2,
+    finish: "stop",
     version: 1,
     versions: 1,
     edited: false,
@@ -92,7 +93,7 @@ export function message(id: string, run: string, who: string | null, content: st
 }
 
 export function page(messages: readonly Message[], runs: readonly Run[] = [], before: number | null = null) {
-  return { discussion: DISCUSSION, messages, before, runs } as DiscussionRead;
+  return { discussion: DISCUSSION, messages, before, runs, told: [] } as DiscussionRead;
 }
 
 export const live = (id: string, again: string | null = null) =>

@@ -13,12 +13,15 @@ from moot.engine.hall import Hall, Saying, Started
 from moot.engine.retelling import Retelling
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion, DiscussionStatus, Message, Run
+from moot.model.events import Notice, Recapped
 from moot.model.requests import ModelRequest
 from moot.server.bodies import DiscussionChange, DiscussionDraft, GoOn, NewMessage, said
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits, message_rate
 from moot.server.paging import Cursor, Limit
+from moot.store.database import Database
 from moot.store.discussions import Discussions, Page
+from moot.store.findings import told_in
 
 Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
@@ -34,12 +37,16 @@ Key = Annotated[
 
 
 class DiscussionRead(Struct, frozen=True, kw_only=True):
-    """A discussion with its newest messages; `before` asks for the page before them, if there is one."""
+    """A discussion with its newest messages; `before` asks for the page before them, if there is one.
+
+    `told` is what was told in their runs beside words: notices, and of what else there are recaps.
+    """
 
     discussion: Discussion
     messages: tuple[Message, ...]
     before: int | None
     runs: tuple[Run, ...]
+    told: tuple[Notice | Recapped, ...]
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -90,17 +97,20 @@ class DiscussionRoutes(Controller):
         id: FromPath[str],
         caller: Given[Caller],
         discussions: Given[Discussions],
+        database: Given[Database],
         before: Before = None,
         limit: Limit = 50,
     ) -> DiscussionRead:
         discussion = await discussions.get(caller.tenant, id)
         messages = await discussions.messages(id, before=before, limit=limit + 1, hidden=False)
         page = messages[-limit:]
+        told = await told_in(database, {one.run for one in page if one.run})
         return DiscussionRead(
             discussion=discussion,
             messages=page,
             before=page[0].number if len(messages) > limit else None,
             runs=await discussions.live_runs(caller.tenant, id),
+            told=tuple(one for one in told if isinstance(one, (Notice, Recapped))),
         )
 
     @patch("/{id:str}", summary="Change a discussion; what is left out stays as it is")

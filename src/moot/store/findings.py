@@ -7,11 +7,10 @@ from sqlalchemy import select
 
 from moot.model.events import Finding, Notice
 from moot.store.database import Database
-from moot.store.schema import finding, run_event
+from moot.store.schema import finding
 
-_decode = msgspec.json.Decoder(Finding).decode
-_decode_notice = msgspec.json.Decoder(Notice).decode
-_A_NOTICE = '{"type":"notice",'  # how its row in the log begins
+NOTICE = "notice/"  # and its number: by this it is kept, as it rests on nothing
+_decode = msgspec.json.Decoder(Finding | Notice).decode
 
 
 async def findings_of(database: Database, run: str) -> list[Finding]:
@@ -19,15 +18,12 @@ async def findings_of(database: Database, run: str) -> list[Finding]:
 
 
 async def findings_in(database: Database, runs: Collection[str]) -> list[Finding]:
+    return [one for one in await told_in(database, runs) if not isinstance(one, Notice)]
+
+
+async def told_in(database: Database, runs: Collection[str]) -> list[Finding | Notice]:
+    """Return all of it, for each run in the order in which it was told."""
     async with database.read() as connection:
         bodies = await connection.execute(select(finding.c.body).where(finding.c.run.in_(runs)))
-        return [_decode(body) for body in bodies.scalars()]
-
-
-async def notices_of(database: Database, run: str) -> list[Notice]:
-    """Return what was told of a run as a whole, in the order in which it was told."""
-    is_one = run_event.c.body.startswith(_A_NOTICE, autoescape=True)
-    query = select(run_event.c.body).where(run_event.c.run == run, is_one).order_by(run_event.c.seq)
-    async with database.read() as connection:
-        told = [_decode_notice(body) for body in (await connection.execute(query)).scalars()]
-    return [one for one in told if one.participant is None]
+        told = [_decode(body) for body in bodies.scalars()]
+    return sorted(told, key=lambda one: (one.run, one.seq))

@@ -25,7 +25,9 @@ export class Place {
     if (this.#box.scrollTop === this.#scrolled) return;
     this.#scrolled = this.#box.scrollTop;
     const marks: Mark[] = [];
-    for (let found = this.#first(this.#box); found; found = this.#first(found)) marks.push(marked(found));
+    const content = this.#box.lastElementChild; // what stands before it comes and goes
+    for (let found = content && this.#first(content); found; found = this.#first(found))
+      marks.push(marked(found));
     this.#marks = marks;
   }
 

@@ -87,7 +87,7 @@ function applied(run: Run, event: Event): Run {
       return {
         ...run,
         status: event.kind === "retried" ? "running" : run.status,
-        notices: [...run.notices, event],
+        notices: withOne(run.notices, event),
       };
     case "turn_started":
       return {
@@ -127,7 +127,7 @@ function applied(run: Run, event: Event): Run {
     case "decision":
       return { ...run, decisions: [...run.decisions.filter((one) => one.turn !== event.turn), event] };
     case "recap":
-      return { ...run, recaps: [...run.recaps, event] };
+      return { ...run, recaps: withOne(run.recaps, event) };
     case "run_ended":
       return { ...run, status: event.status };
     case "prompted":
@@ -174,11 +174,24 @@ export function read(run: Run, messages: readonly Message[]): Run {
     const known = turns[place];
     if (!known) turns.push(turn);
     else if (!isLive(known)) {
-      const { finish, dropped, renewal } = known;
-      turns[place] = { ...turn, finish, dropped, renewal };
+      const { dropped, renewal } = known;
+      turns[place] = { ...turn, dropped, renewal };
     }
   }
   return { ...run, asked, turns };
+}
+
+/** Take in what was read of what was told in a run beside words; it may be told again. */
+export function reminded(run: Run, event: Notice | Recapped): Run {
+  return event.type === "notice"
+    ? { ...run, notices: withOne(run.notices, event) }
+    : { ...run, recaps: withOne(run.recaps, event) };
+}
+
+/** Put an event among others of its kind, once and in the order of their numbers. */
+function withOne<E extends { seq: number }>(some: readonly E[], event: E): readonly E[] {
+  if (some.some((one) => one.seq === event.seq)) return some;
+  return [...some, event].sort((a, b) => a.seq - b.seq);
 }
 
 /** Take in how a run stands by a list of those that are live; one that has ended goes on only if it was tried again. */

@@ -36,6 +36,8 @@ export interface Turn {
   /** Another version of it that is being given, or that failed to be. */
   readonly renewal: Turn | null;
   readonly at: number;
+  /** When it ended; null while it goes on. */
+  readonly until: number | null;
 }
 
 export interface Seat {
@@ -78,6 +80,7 @@ export function fresh(run: string, seat: Seat, at: number): Turn {
     edited: false,
     renewal: null,
     at,
+    until: null,
   };
 }
 
@@ -99,6 +102,8 @@ export function turnOf(message: Message): Turn | null {
     usage: message.usage,
     cost: message.cost,
     fault: message.fault,
+    finish: message.finish,
+    until: message.created_at,
     firstToken: message.first_token,
     latency: message.latency,
     audience: message.audience,
@@ -156,6 +161,7 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
         firstToken: event.first_token,
         latency: event.latency,
         finish: event.finish,
+        until: event.at,
       };
     default:
       return turn;
