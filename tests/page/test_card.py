@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
 from tests.serving import MootServer
@@ -12,6 +12,27 @@ ROWS = """(wanted) => {
     const tops = [...document.querySelectorAll("article")].map((card) => card.getBoundingClientRect().top);
     const rows = [...new Set(tops)].map((top) => tops.filter((one) => one === top).length);
     return JSON.stringify(rows) === JSON.stringify(wanted);
+}"""
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+# Whether each line begins with words: the point before them lies outside of what is shown.
+BEGINNINGS = """(line) => {
+    const { left } = line.getBoundingClientRect();
+    const lines = new Map();
+    for (const span of line.children) {
+        const { top, left: at } = span.getBoundingClientRect();
+        if (!lines.has(top)) lines.set(top, at + parseFloat(getComputedStyle(span).paddingLeft));
+    }
+    return [...lines.values()].map((at) => Math.abs(at - left) < 1);
+}"""
+UNCOVERED = """(line) => {
+    const { left, top, width, height } = line.getBoundingClientRect();
+    const there = document.elementFromPoint(left + width / 3, top + height / 2);
+    return line.contains(there);
+}"""
+ALONE = """(name) => {
+    const { left, right } = document.querySelector(`article[aria-label=${name}]`).getBoundingClientRect();
+    return left >= 0 && left < 20 && right <= innerWidth;
 }"""
 
 
@@ -190,3 +211,32 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     await expect(dots.get_by_role("button", name="Thinker")).to_have_attribute("aria-current", "true")
     await expect(card(page, "Thinker")).to_be_in_viewport()
     await axe(page)
+
+
+async def test_figures_are_broken_into_lines_without_a_point_at_an_end(
+    server: MootServer, page: Page
+) -> None:
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady', 'thinker')}")
+    figures = card(page, "Steady").locator(".figures")
+    await expect(figures).to_have_text(re.compile(r"\d+ in, \d+ out\s+free\s+first word \d+\.\d s"))
+    assert await figures.evaluate(BEGINNINGS) == [True, True]
+
+
+async def test_on_a_phone_a_swipe_brings_one_whole_card_and_nothing_covers_its_figures(
+    server: MootServer, page: Page
+) -> None:
+    await page.set_viewport_size(PHONE)
+    await page.goto(f"{server.url}/d/{await opened(server, 'long', 'steady', 'thinker')}")
+    dots = page.get_by_role("group", name="Answers")
+    figures = card(page, "Long").locator(".figures")
+    await figures.evaluate("(line) => line.scrollIntoView({ block: 'end' })")
+    assert await figures.evaluate(UNCOVERED)
+
+    touch = await page.context.new_cdp_session(page)
+    await card(page, "Long").evaluate("(card) => card.scrollIntoView()")
+    await touch.send(
+        "Input.synthesizeScrollGesture",
+        {"x": 340, "y": 300, "xDistance": -280, "speed": 800, "gestureSourceType": "touch"},
+    )
+    await expect(dots.get_by_role("button", name="Steady")).to_have_attribute("aria-current", "true")
+    await page.wait_for_function(ALONE, arg="Steady")
