@@ -77,7 +77,7 @@ async def speaking(page: Page, server: Server, seconds: int) -> list[Figure]:
         await asyncio.sleep(KEY_SECONDS)
     found: dict[str, Any] = await page.evaluate("probe.stop()")
     await _post(server, f"/api/runs/{opened['run']['id']}/stop", None)
-    words = sum(len(text) for text in await page.locator("article").all_inner_texts())
+    words = sum(len(text) for text in await page.locator("article").all_text_contents())
     print(f"  {words:,} characters were shown, {len(found['keys'])} keys were pressed")
     assert words > VOICES.__len__() * seconds * 100, "the voices did not speak"
     return [

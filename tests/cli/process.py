@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SCRIPT = Path(sys.executable).parent / "moot"
-SECONDS = 30
+SECONDS = 120
 NOBODY = "http://127.0.0.1:1/v1"  # where nothing listens
 SERVERS = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
 

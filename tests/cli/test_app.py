@@ -15,7 +15,7 @@ def imported_by(code: str) -> set[str]:
     """Run code in a new interpreter and return which of the heavy libraries it loaded."""
     probe = f"{code}\nimport sys\nprint('LOADED', *(name for name in {HEAVY!r} if name in sys.modules))"
     done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", probe], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", probe], capture_output=True, text=True, timeout=120, check=True
     )
     return set(done.stdout.rpartition("LOADED")[2].split())
 

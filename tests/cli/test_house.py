@@ -93,7 +93,7 @@ async def asked(house: House, persona: str | None, *, everybody_plays: str | Non
 
 async def has_played(house: House, persona: str, times: int) -> None:
     """Wait until it was counted, which is after the answer."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await house.personas.get("local", persona)).uses < times:
             await asyncio.sleep(0.01)
 

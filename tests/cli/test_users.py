@@ -122,7 +122,12 @@ def test_in_a_pipe_the_password_is_a_line(monkeypatch: pytest.MonkeyPatch) -> No
 def test_where_nothing_can_be_read_that_is_said(tmp_path: Path) -> None:
     closed = ["sh", "-c", '"$0" user add bob <&-', str(SCRIPT)]
     done = subprocess.run(  # noqa: S603 - our own script
-        closed, capture_output=True, encoding="utf-8", timeout=30, check=False, env=Moot(tmp_path).environment
+        closed,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+        env=Moot(tmp_path).environment,
     )
     assert complaint(done).startswith("There is nothing to read a password from")
 

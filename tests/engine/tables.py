@@ -6,9 +6,9 @@ from typing import cast
 from msgspec.structs import replace
 
 from moot.engine.inline import at_once
+from moot.engine.scene import Scene
 from moot.engine.speaker import Speaker
 from moot.engine.table import LiveTable, S
-from moot.engine.turns import Scene
 from moot.model.debates import Lane
 from moot.model.discussions import Message
 from moot.model.errors import UsageError

@@ -153,7 +153,7 @@ async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
                 case "here" | "elsewhere" | "in silence":
                     writer.add(count, step)
         writer.add(1, end, END)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await asyncio.gather(*(reader.task for reader in readers))
         assert all(whole(reader, len(shelf.bodies)) for reader in readers)
         assert feeds._feeds == {}
@@ -344,7 +344,7 @@ async def test_the_reader_of_a_run_that_is_over_comes_to_its_end(start: int) -> 
     feeds = Feeds(shelf)
     Writer(shelf, feeds).add(9, "in silence")
     Writer(shelf, feeds).add(1, "in silence", END)
-    async with reading(feeds, start) as (reader,), asyncio.timeout(10):
+    async with reading(feeds, start) as (reader,), asyncio.timeout(60):
         await reader.task
         assert whole(reader, 10)
 
@@ -354,7 +354,7 @@ async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
     shelf = Shelf()
     feeds = Feeds(shelf)
     writer = Writer(shelf, feeds)
-    async with reading(feeds, 0) as (ahead,), asyncio.timeout(10):
+    async with reading(feeds, 0) as (ahead,), asyncio.timeout(60):
         writer.add(20, "here")
         await eventually(lambda: whole(ahead, 20))
         shelf.bodies.clear()
@@ -374,7 +374,7 @@ async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: i
     writer.add(2, "in silence")
     async with (
         reading(feeds, start, standing=Standing(live=True, newest=9)) as (reader,),
-        asyncio.timeout(10),
+        asyncio.timeout(60),
     ):
         await eventually(lambda: whole(reader, 9))
         assert not reader.task.done()
@@ -387,7 +387,7 @@ async def test_who_comes_when_a_run_is_tried_again_waits_for_more_though_others_
     shelf = Shelf()
     feeds = Feeds(shelf)
     writer = Writer(shelf, feeds)
-    async with reading(feeds, 0) as (slow,), asyncio.timeout(10):
+    async with reading(feeds, 0) as (slow,), asyncio.timeout(60):
         writer.add(1, "here", END)
         again = Reader(feeds, 1, Standing(live=True, newest=1))
         await eventually(lambda: feeds._feeds[RUN].readers >= 1)
@@ -487,7 +487,7 @@ async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(start: 
     writer.add(6, "in silence")
     writer.add(1, "in silence", END)
     tried_again = Standing(live=True, newest=7)
-    async with reading(feeds, start, start, standing=tried_again) as readers, asyncio.timeout(10):
+    async with reading(feeds, start, start, standing=tried_again) as readers, asyncio.timeout(60):
         await eventually(lambda: all(whole(reader, 7) for reader in readers))
         assert not any(reader.task.done() for reader in readers)
         writer.add(1, "here")

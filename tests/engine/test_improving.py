@@ -92,7 +92,7 @@ async def test_whoever_leaves_stops_it_and_pays_for_what_was_said(room: Trying) 
     events = room.house.improvements.improve(CALLER, trial["id"])
     assert [type(await anext(events)) for _ in range(2)] == [Improving, Tried]
     reading = asyncio.ensure_future(anext(events))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not any(one.model == "alpha" for one in room.cast.asked):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)

@@ -260,7 +260,7 @@ async def test_a_consolidation_runs_until_it_is_through(
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
     await knowledge.export(CALLER, about.id)
     running = asyncio.create_task(knowledge.consolidate(CALLER, moot.id, "scripted/silence"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (newest := (await knowledge.patterns(ANNA, moot.id)).newest) is None:
             await asyncio.sleep(0.01)
     assert (newest.status, newest.ended_at) == ("running", None)
@@ -303,7 +303,7 @@ async def test_a_project_that_went_meanwhile_hides_no_reason(
     about = await discuss(database, ANNA, "It wobbles.", project=moot.id, model=models.says("reader", EXPORT))
     await knowledge.export(CALLER, about.id)
     running = asyncio.create_task(knowledge.consolidate(CALLER, moot.id, "scripted/silence"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await knowledge.patterns(ANNA, moot.id)).newest is None:
             await asyncio.sleep(0.01)
     await Projects(database).delete(ANNA, moot.id)

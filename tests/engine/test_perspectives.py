@@ -55,7 +55,7 @@ async def test_each_is_told_as_soon_as_it_is_written(room: Trying) -> None:
     first = msgspec.json.encode(EIGHT[:2]).decode()[:-1]
     room.cast.scripts.named["clerk"] = Script(answer=f"{first}, ", fault="endless", pace=0.01, chunk=5)
     events = room.house.perspectives.propose(CALLER, "I want to move.", (), MODEL)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         told = [await anext(events) for _ in range(3)]
     assert names(told) == ["Voice 0", "Voice 1"]
     await events.aclose()

@@ -210,7 +210,7 @@ async def test_a_run_that_is_stopped_meanwhile_ends(works: Works) -> None:
     await discuss(works.database, ANNA, "Round?", title=title)
     run = await referring(works, f'@"{title}"', model="scripted/silence")
     works.runs.start(run.id)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not works.provider.asked:
             await asyncio.sleep(0.01)
     assert await works.stop(run) == "stopped"

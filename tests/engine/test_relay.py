@@ -53,7 +53,7 @@ async def test_who_tells_waits_for_a_slow_reader(relay: Relay[int]) -> None:
         assert await anext(reading) == [0]
         await settled()
         assert relay._waiting.qsize() == WAITING
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await telling
 
 
@@ -61,7 +61,7 @@ async def test_nobody_waits_for_a_reader_that_has_left(relay: Relay[int]) -> Non
     telling = asyncio.create_task(told(relay, *range(3 * WAITING)))
     async with aclosing(relay.read()) as reading:
         await anext(reading)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await telling
     assert relay._waiting.qsize() <= 1
 

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
 from moot.board.replay import EMPTY
-from moot.engine.speaker import ActOf, Speaker
+from moot.engine.attempts import ActOf
+from moot.engine.speaker import Speaker
 from moot.model.chunks import Done, Text, Usage
 from moot.model.events import ActionTaken, Event, Notice, Seat, TextDelta, TurnEnded, TurnStarted
 from moot.model.measures import Measure

@@ -87,7 +87,7 @@ class Desk:
 
     async def over(self) -> None:
         """Wait until nothing is going on any more."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.stateless):
                 await asyncio.sleep(0.001)
 
@@ -260,7 +260,7 @@ async def test_whoever_leaves_while_the_director_thinks_stops_that_too(database:
     asked = lesson(MIRA, TOM, directorState=state(response("mira")))
     async with aclosing(desk.stateless.turn(asked, desk.chains(asked), PAYER)) as events:
         await anext(events)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while desk.provider.chunks < 3:
                 await asyncio.sleep(0.001)
     await desk.over()
@@ -273,7 +273,7 @@ async def test_a_reader_that_reads_nothing_holds_up_the_model_and_may_leave(data
     asked = lesson()
     async with aclosing(desk.stateless.turn(asked, desk.chains(asked), PAYER)) as events:
         await anext(events)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while desk.provider.chunks < WAITING:
                 await asyncio.sleep(0)
         for _ in range(100):
@@ -288,7 +288,7 @@ async def test_a_reader_that_reads_nothing_holds_up_the_model_and_may_leave(data
 async def test_when_the_server_ends_readers_are_told_and_words_are_paid(database: Database) -> None:
     desk = Desk(database, m=ENDLESS)
     reading = asyncio.create_task(desk.turn(lesson()))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not desk.provider.asked:
             await asyncio.sleep(0.001)
         await desk.stateless.close()

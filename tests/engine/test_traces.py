@@ -42,7 +42,7 @@ def take_a_turn(**environment: str) -> str:
         env=usual | {"NO_PROXY": "*"} | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     assert done.stderr == ""

@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from moot.context.lesson import board_of
-from moot.engine.turns import LATE
+from moot.engine.endings import LATE
 from moot.model.actions import name_of
 from moot.model.debates import Debate, Lane
 from moot.model.directed import Directed

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from moot.engine.presence import Presence
 from moot.engine.workers import LOOKS, Workers
 from moot.model.discussions import Run
 from moot.model.errors import Leaving, StoreUnavailable
@@ -23,6 +24,7 @@ from tests.store.running import start
 
 LEASE = 1.0
 LONG = 5 * LOOKS  # rounds
+ELSEWHERE = Path("/nowhere")  # where nobody left a file: each is on a machine of its own
 
 
 class Away(Database):
@@ -48,12 +50,12 @@ class Away(Database):
 class Somebody:
     """A worker that notes whom it takes over from, and whether it was taken over itself."""
 
-    def __init__(self, database: Database, id: str) -> None:
+    def __init__(self, database: Database, id: str, presence: Presence) -> None:
         self.id = id
         self.took: list[str] = []
         self.fenced = 0
         self.first: Callable[[], Awaitable[None]] | None = None  # what happens before a take-over is through
-        self.workers = Workers(Roll(database), id, LEASE, self._take_over, self._end)
+        self.workers = Workers(Roll(database), presence, id, LEASE, self._take_over, self._end)
 
     def look_for_runs(self, database: Database, of: str) -> list[str]:
         """Note the runs that a worker had when it was taken over."""
@@ -80,8 +82,8 @@ async def database(tmp_path: Path) -> AsyncIterator[Away]:
         yield database
 
 
-async def join(database: Database, *ids: str) -> list[Somebody]:
-    joined = [Somebody(database, id) for id in ids]
+async def join(database: Database, *ids: str, machine: Path = ELSEWHERE) -> list[Somebody]:
+    joined = [Somebody(database, id, Presence(machine)) for id in ids]
     for one in joined:
         await one.workers.join()
     return joined
@@ -107,6 +109,20 @@ async def test_who_is_silent_is_taken_over_once(database: Away) -> None:
     await rounds(LONG, one, other)
     assert [*one.took, *other.took] == ["silent"]
     assert await rows(database) == {"one": None, "other": None}
+
+
+async def test_who_died_on_this_machine_is_taken_over_at_the_first_look(
+    database: Away, tmp_path: Path
+) -> None:
+    machine = tmp_path / "workers"
+    with Presence(machine).shown("living"):
+        (one, *_) = await join(database, "one", "living", "dead", machine=machine)
+        (machine / "dead").touch()
+        await rounds(1, one)
+        assert one.took == ["dead"]
+        assert await rows(database) == {"one": None, "living": None}
+        await rounds(1, one)
+        assert [path.name for path in machine.iterdir()] == ["living"]
 
 
 async def test_who_lives_is_never_taken_over(database: Away) -> None:
@@ -301,7 +317,7 @@ async def test_workers_that_run_by_themselves(database: Away) -> None:
     await eventually(lambda: [*one.took, *other.took] == ["mortal"])
     await one.workers.leave()
     await eventually(lambda: "one" in other.took)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await beating["one"]
         while await rows(database) != {"other": None}:
             await asyncio.sleep(0.01)
@@ -325,7 +341,7 @@ async def test_beats_go_on_while_somebody_is_taken_over(database: Away) -> None:
 
     reaper.first = linger
     beating = asyncio.create_task(reaper.workers.beat_for_ever())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await done.wait()
     beating.cancel()
     await asyncio.gather(beating, return_exceptions=True)

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from tests.node import alone
+from tests.alone import alone
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = (

@@ -19,7 +19,7 @@ from tests.page.watching import Watch
 from tests.serving import MootServer
 
 WIDTH, HEIGHT = 1280, 800
-PATIENCE_MILLISECONDS = 15_000
+PATIENCE_MILLISECONDS = 60_000
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 

@@ -8,7 +8,7 @@ from playwright.async_api import Page
 from tests.page.axe import axe
 from tests.page.watching import Watch
 
-PATIENCE_SECONDS = 15
+PATIENCE_SECONDS = 60
 
 
 async def test_a_page_that_can_be_used_by_everybody_passes(page: Page) -> None:

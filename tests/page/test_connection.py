@@ -2,16 +2,29 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from moot.providers.scripts import SAMPLE
+from tests.page.axe import axe
+from tests.page.reading import discussed, reading
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
 PATIENCE_SECONDS = 60
 LOOK_MILLISECONDS = 30
+WAITS = "Waits for the connection"
+KEPT = "No connection: what you write is kept, and can be sent when it is back."
+COUNT_BREATHING = """() => [...document.querySelectorAll('*')]
+  .filter((one) => one.checkVisibility() && getComputedStyle(one).animationName === 'breathe').length"""
+COUNT_ANNOUNCEMENTS = """() => {
+  window.announced = [];
+  const status = document.querySelector('#page > [role=status]');
+  new MutationObserver(() => announced.push(status.textContent))
+    .observe(status, { childList: true, characterData: true, subtree: true });
+}"""
 WHOLE = " ".join([SAMPLE] * 4)  # what scripted/long says
 
 
@@ -23,6 +36,28 @@ async def speaking(server: MootServer, page: Page) -> str:
     for place in (0, 1):
         await expect(page.get_by_role("article").nth(place)).to_contain_text("A table has")
     return str(reply.body["run"]["id"])
+
+
+def shelf(page: Page) -> Locator:
+    return page.get_by_role("navigation", name="Discussions")
+
+
+async def killed(server: MootServer, page: Page) -> None:
+    """Kill the server, so that it can be started again where the page looks for it, and see that this is said."""
+    await expect(shelf(page)).to_contain_text("Connected")
+    server.command[server.command.index("--port") + 1] = str(urlsplit(server.url).port)
+    server.kill()
+    await expect(shelf(page)).to_contain_text("No connection")
+
+
+async def renamed(server: MootServer, id: str, title: str) -> None:
+    reply = await server.call("PATCH", f"/api/discussions/{id}", {"title": title})
+    assert reply.status == 200, reply
+
+
+async def breathing(page: Page) -> int:
+    """Count what is shown as alive."""
+    return int(await page.evaluate(COUNT_BREATHING))
 
 
 async def texts(page: Page) -> list[str]:
@@ -64,14 +99,13 @@ async def test_a_lost_network_is_said_and_then_made_up_for(
 ) -> None:
     watch.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
     await speaking(server, page)
-    state = page.get_by_role("navigation").get_by_role("status")
-    await expect(state).to_have_text("Connected")
+    await expect(shelf(page)).to_contain_text("Connected")
     await page.context.set_offline(True)
-    await expect(state).to_contain_text("No connection")
+    await expect(shelf(page)).to_contain_text("No connection")
     before = await texts(page)
     await page.context.set_offline(False)
     await complete(page, before)
-    await expect(state).to_have_text("Connected")
+    await expect(shelf(page)).to_contain_text("Connected")
 
 
 async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_page(
@@ -81,22 +115,198 @@ async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_pag
         "ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE"
     )
     await speaking(server, page)
-    server.command[server.command.index("--port") + 1] = str(urlsplit(server.url).port)
-    server.kill()
-    state = page.get_by_role("navigation").get_by_role("status")
-    await expect(state).to_contain_text("No connection")
+    await killed(server, page)
+    for place in (0, 1):
+        await expect(page.get_by_role("article").nth(place)).to_contain_text(WAITS)
     await server.start()
-    await expect(state).to_have_text("Connected", timeout=30_000)
+    await expect(shelf(page)).to_contain_text("Connected")
+    await expect(page.get_by_text("was cut off and goes on")).to_be_visible()
     await complete(page, begun_anew=True)
 
 
-async def test_what_was_written_while_nobody_listened_is_kept(
-    server: MootServer, page: Page, watch: Watch
+async def test_what_is_written_while_nobody_listens_is_kept_priced_and_sent(
+    page: Page, watch: Watch, tmp_path: Path
 ) -> None:
     watch.allow("ERR_|Failed to fetch")
-    await speaking(server, page)
-    server.kill()
-    await page.get_by_role("textbox", name="Your message").fill("And now?")
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
-    await expect(page.get_by_role("textbox", name="Your message")).to_have_value("And now?")
+    async with reading(page, tmp_path) as server:
+        id = await discussed(server, "Tables")
+        await page.goto(f"{server.url}/d/{id}")
+        box = page.get_by_role("textbox", name="Your message")
+        send = page.get_by_role("button", name="Send", exact=True)
+        price = page.get_by_title("What this costs, and what it may cost")
+        await box.fill("And")
+        await expect(price).to_contain_text("1 call")
+        await killed(server, page)
+        await expect(price).to_have_text("Price")
+        await box.fill("And now?")
+        await box.press("Enter")
+        await expect(send).to_be_disabled()
+        await expect(send).to_have_attribute("title", KEPT)
+        await expect(page.get_by_role("form").get_by_text(KEPT)).to_be_visible()
+        await expect(box).to_have_value("And now?")
+        await server.start()
+        await expect(price).to_contain_text("1 call")
+        await expect(send).to_be_enabled()
+        await box.press("Enter")
+        await expect(page.get_by_role("article")).to_have_count(2)
+        await expect(page.get_by_role("region", name="What was said")).to_contain_text("And now?")
+        await expect(box).to_have_value("")
+
+
+async def test_a_restored_draft_is_priced_when_the_connection_is_back(
+    page: Page, watch: Watch, tmp_path: Path
+) -> None:
+    watch.allow("ERR_|Failed to fetch")
+    async with reading(page, tmp_path) as server:
+        id = await discussed(server, "Tables")
+        await page.goto(f"{server.url}/d/{id}")
+        box = page.get_by_role("textbox", name="Your message")
+        price = page.get_by_title("What this costs, and what it may cost")
+        await box.fill("And now?")
+        await expect(price).to_contain_text("1 call")
+        await page.route("**/api/estimate", lambda route: route.abort(), times=1)
+        async with page.expect_event("requestfailed", lambda request: "/estimate" in request.url):
+            await page.reload()
+        await expect(box).to_have_value("And now?")
+        await expect(price).to_have_text("Price")
+        await page.context.set_offline(True)
+        await expect(shelf(page)).to_contain_text("No connection")
+        await page.context.set_offline(False)
+        await expect(price).to_contain_text("1 call")
+
+
+async def test_without_a_connection_nothing_claims_to_live_and_nothing_moves(
+    page: Page, watch: Watch, tmp_path: Path
+) -> None:
+    watch.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
+    async with reading(page, tmp_path) as server:
+        body = {"message": "Why?", "title": "Slow", "participants": ["scripted/slow", "scripted/slow"]}
+        reply = await server.post("/api/discussions", body)
+        await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
+        cards = page.get_by_role("article")
+        spoken = page.get_by_role("main").locator("p[role=status]")
+        await expect(shelf(page)).to_contain_text("Connected")
+        await expect(cards).to_have_count(2)
+        await expect(spoken).to_have_text("Alpha and Beta are speaking.")
+        await expect(shelf(page).get_by_label("is generating")).to_be_visible()
+        assert await breathing(page) == 3
+        still = [
+            shelf(page).get_by_role("link", name="New discussion"),
+            shelf(page).get_by_label("Search discussions"),
+            shelf(page).get_by_role("link", name="Slow"),
+            cards.first,
+            cards.first.get_by_text("Waiting for the first word"),
+            cards.first.get_by_role("button", name="Stop Alpha"),
+            page.get_by_role("button", name="Stop", exact=True),
+            page.get_by_role("textbox", name="Your message"),
+        ]
+        before = [await one.bounding_box() for one in still]
+        failed: list[str] = []
+        page.on("requestfailed", lambda request: failed.append(request.url))
+        await page.evaluate(COUNT_ANNOUNCEMENTS)
+
+        await page.context.set_offline(True)
+        await expect(shelf(page)).to_contain_text("No connection")
+        for place in (0, 1):
+            await expect(cards.nth(place)).to_contain_text(WAITS)
+        for stop in (still[5], still[6]):
+            await expect(stop).to_be_disabled()
+            await expect(stop).to_have_attribute("title", "Without a connection nobody can be stopped")
+        await expect(spoken).to_have_text("")
+        await expect(shelf(page).get_by_label("was generating")).to_be_visible()
+        assert await breathing(page) == 0
+        assert [await one.bounding_box() for one in still] == before
+        await axe(page)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(failed) < 3:
+                await page.wait_for_timeout(LOOK_MILLISECONDS)
+        assert await page.evaluate("announced") == ["No connection. Trying again; nothing is lost."]
+
+        await page.context.set_offline(False)
+        await expect(spoken).to_have_text("Alpha and Beta are speaking.")
+        assert await breathing(page) == 3
+        assert (await page.evaluate("announced"))[1:] == ["Connected again."]
+        await expect(cards.first).not_to_contain_text(WAITS)
+        await still[6].click()
+        await expect(cards.first).to_contain_text("Stopped")
+
+
+async def test_what_changes_while_a_discussion_is_opened_is_not_missed(
+    server: MootServer, page: Page
+) -> None:
+    ids = [await discussed(server, title, participants=["scripted/echo"]) for title in ("One", "Other")]
+    await page.goto(server.url)
+    await expect(shelf(page)).to_contain_text("Connected")
+    listening = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await listening.wait()
+        await route.continue_()
+
+    await page.route("**/api/events?discussion=*", late)
+    async with page.expect_request("**/api/events?discussion=*"):
+        await shelf(page).get_by_role("link", name="Other").click()
+    await renamed(server, ids[0], "Changed while nobody listened")
+    listening.set()
+    await expect(shelf(page).get_by_role("link", name="Changed while nobody listened")).to_be_visible()
+
+
+async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
+    server: MootServer, page: Page
+) -> None:
+    id = await discussed(server, "Before", participants=["scripted/echo"])
+    await page.goto(server.url)
+    await expect(shelf(page)).to_contain_text("Connected")
+    reads: list[Route] = []
+
+    async def held(route: Route) -> None:
+        reads.append(route)
+        if len(reads) > 1:
+            return  # what is read later would have it anyway, and is never answered
+        snapshot = await route.fetch()
+        await renamed(server, id, "After")
+        await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
+        await route.fulfill(response=snapshot)
+
+    await page.route(f"**/api/discussions/{id}?limit=*", held)
+    await shelf(page).get_by_role("link", name="Before").click()
+    await expect(page.get_by_role("main").get_by_role("heading", name="After")).to_be_visible()
+    for route in reads[1:]:
+        await route.abort()
+
+
+async def test_a_list_that_is_read_late_undoes_nothing(server: MootServer, page: Page) -> None:
+    id = await discussed(server, "Before", participants=["scripted/echo"])
+    await page.goto(server.url)
+    await expect(shelf(page).get_by_role("link", name="Before")).to_be_visible()
+
+    async def held(route: Route) -> None:
+        snapshot = await (await route.fetch()).json()
+        await renamed(server, id, "After")
+        await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
+        await route.fulfill(json=snapshot | {"next": "there is more"})
+
+    await page.route("**/api/discussions?q=*", held, times=1)
+    await shelf(page).get_by_label("Search discussions").fill("Before")
+    await expect(shelf(page).get_by_role("button", name="Show more")).to_be_visible()
+    await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
+
+
+async def test_what_a_search_found_stays_while_somebody_speaks_in_it(
+    page: Page, watch: Watch, tmp_path: Path
+) -> None:
+    async with reading(page, tmp_path) as server:
+        await discussed(server, "Chairs")
+        id = await discussed(server, "Tables")
+        await page.goto(server.url)
+        await shelf(page).get_by_label("Search discussions").fill("Tables")
+        await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)
+        await expect(shelf(page).get_by_role("link", name="Tables")).to_be_visible()
+        await server.call("PATCH", f"/api/discussions/{id}", {"participants": [{"model": "scripted/slow"}]})
+        reply = await server.post(f"/api/discussions/{id}/messages", {"message": "Once more?"})
+        assert reply.status < 300, reply
+        await expect(shelf(page).get_by_label("is generating")).to_be_visible()
+        await renamed(server, id, "Round ones")
+        await expect(shelf(page).get_by_role("link", name="Round ones")).to_be_visible()
+        await expect(shelf(page).get_by_label("is generating")).to_be_visible()
+        await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)

@@ -45,7 +45,7 @@ async def test_a_wrong_password_is_said_and_a_session_that_ends_is_begun_anew_in
 
         assert (await server.post("/api/logout", None, who)).status == 204
         await page.context.set_offline(True)
-        await expect(page.get_by_role("navigation").get_by_role("status")).to_contain_text("No connection")
+        await expect(page.get_by_role("navigation", name="Discussions")).to_contain_text("No connection")
         await page.context.set_offline(False)
         await expect(page.get_by_role("button", name="Log in")).to_be_visible()
         await log_in(page, PASSWORD)

@@ -208,3 +208,36 @@ async def test_a_quote_is_found_marked_and_brought_into_view(harness: Page) -> N
     await expect(harness.get_by_text("and left.")).to_be_in_viewport()
     assert not await harness.evaluate("quote('nobody said that')")
     assert await harness.evaluate("CSS.highlights.has('moot-quote')") is False
+
+
+async def test_a_long_text_is_painted_over_several_frames(harness: Page) -> None:
+    await harness.evaluate("""() => {
+        window.paints = 0;
+        new MutationObserver(() => (paints += 1)).observe(document.querySelector('#card'), { subtree: true, childList: true });
+    }""")
+    await show(harness, LONG * 50 + "\nThe end.")
+    await expect(harness.locator("#card .block").last).to_have_text("The end.")
+    assert await harness.evaluate("paints") > 2
+
+
+async def test_what_rests_far_from_view_takes_the_room_it_takes_when_it_is_seen(harness: Page) -> None:
+    await show(
+        harness, (RICH + LONG) * 10 + "\nThey **agreed** on three things.\n\n" + LONG * 5 + "\nThe end."
+    )
+    blocks = harness.locator("#card .block")
+    await expect(blocks.last).to_have_text("The end.")
+    leaves = await blocks.count() // 16
+    await expect(harness.locator("#card .rests")).to_have_count(leaves)
+    far = "() => !document.querySelector('#card .rests:nth-last-of-type(2) p').checkVisibility({ contentVisibilityAuto: true })"
+    await harness.wait_for_function(far)
+    resting = await harness.evaluate("document.documentElement.scrollHeight")
+    await harness.evaluate("""() => {
+        const shown = new CSSStyleSheet();
+        shown.replaceSync('.markdown .rests { content-visibility: visible }');
+        document.adoptedStyleSheets = [shown];
+    }""")
+    seen = await harness.evaluate("document.documentElement.scrollHeight")
+    assert abs(seen - resting) < leaves / 2, "a leaf does not even move by a pixel"
+    await harness.evaluate("document.adoptedStyleSheets = []")
+    assert await harness.evaluate("quote('agreed on three things')")
+    await expect(harness.get_by_text("They agreed on three things.")).to_be_in_viewport()

@@ -97,8 +97,8 @@ async def test_a_stop_closes_the_connection_and_does_not_wait_for_the_next_word(
     while not (lab.lab.calls and lab.lab.calls[0].frames):
         await asyncio.sleep(0.01)
     stop.request()
-    taken = await asyncio.wait_for(turn, 20)
-    async with asyncio.timeout(20):
+    taken = await asyncio.wait_for(turn, 60)
+    async with asyncio.timeout(60):
         while not lab.lab.calls[0].ended:
             await asyncio.sleep(0.005)
     assert (lab.lab.calls[0].ended, lab.lab.calls[0].frames) == ("client left", 1)
@@ -219,10 +219,10 @@ async def test_a_key_that_cannot_be_sent_is_a_failed_turn() -> None:
 
 
 async def test_an_answer_that_is_complete_is_not_waited_for() -> None:
-    async with answering(HELLO, b": still here\n\n", pause=5.0) as served, asked(served) as provider:
+    async with answering(HELLO, b": still here\n\n", pause=90.0) as served, asked(served) as provider:
         began = time.monotonic()
         result = (await take(provider, "x")).result
-        assert time.monotonic() - began < 4.5
+        assert time.monotonic() - began < 80
     assert (result.status, result.text) == ("completed", "Hello")
 
 

@@ -151,7 +151,7 @@ async def test_work_ends_when_its_token_is_deleted(room: Room, path: str) -> Non
     there = path.format(discussion=room.discussion.id, project=room.project)
     asking = asyncio.create_task(room.api.call("POST", there, {"model": "scripted/silence"}))
     house = room.api.house
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not house.revocations._open:
             await asyncio.sleep(0.01)
         for token in await house.accounts.tokens(ANNA):

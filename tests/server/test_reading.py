@@ -129,7 +129,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
         return came.pop() if came else await asyncio.Event().wait()
 
     scope = asking_for("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await app(scope, receive, visitor.send)
     assert visitor.status == 408
     assert b"did not come within" in b"".join(visitor.came)

@@ -233,7 +233,7 @@ async def test_a_reader_that_leaves_ends_the_turn(here: Talking) -> None:
     client = Client(body(MIRA, model="scripted/endless"))
     reading = client.reads(here.app)
     stateless = here.house.stateless
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await client.has(b"text_delta")
         assert len(stateless) == 1
         client.leaves.set()
@@ -248,7 +248,7 @@ async def test_while_nothing_comes_a_comment_does(here: Talking, monkeypatch: py
     monkeypatch.setattr(relay, "LOOK_SECONDS", 0.001)
     client = Client(body(MIRA, LI, model="scripted/silence"))
     reading = client.reads(here.app)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await client.has(b"thinking")
         came = len(client.came)
         await client.has(sse.HEARTBEAT * 3)

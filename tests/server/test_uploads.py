@@ -87,7 +87,7 @@ class Door:
 
         sent = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
         scope = asking_for("/files") | {"method": "POST", "headers": [(b"content-type", kind), *sent]}
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await self.app(scope, receive, visitor.send)
         return Reply(visitor.status, msgspec.json.decode(b"".join(visitor.came)))
 

@@ -40,7 +40,7 @@ async def test_sleep_ends_at_a_stop() -> None:
     sleeping = asyncio.create_task(stop.sleep(60))
     await asyncio.sleep(0)
     stop.request()
-    assert await asyncio.wait_for(sleeping, 1) is True
+    assert await asyncio.wait_for(sleeping, 60) is True
     assert await Stop().sleep(0.001) is False
 
 

@@ -28,20 +28,13 @@ export function newKey(): string {
 /** The server said no, in words that tell what to do. */
 export class Refusal extends Error {
   readonly status: number;
-  readonly retryAfter: number | null;
   /** What is wrong with which field of what was sent, where that is what it is about. */
   readonly errors: readonly FieldError[];
 
-  constructor(
-    status: number,
-    words: string,
-    retryAfter: number | null = null,
-    errors: readonly FieldError[] = [],
-  ) {
+  constructor(status: number, words: string, errors: readonly FieldError[] = []) {
     super(words);
     this.name = "Refusal";
     this.status = status;
-    this.retryAfter = retryAfter;
     this.errors = errors;
   }
 }
@@ -98,8 +91,7 @@ function bodyOf(body: unknown): BodyInit | null {
 }
 
 async function refusal(response: Response): Promise<Refusal> {
-  const wait = Number(response.headers.get("Retry-After"));
   const problem = (await response.json().catch(() => null)) as Problem | null;
   const words = problem?.detail || problem?.title || `The server answered with ${response.status}.`;
-  return new Refusal(response.status, words, wait > 0 ? wait : null, problem?.errors);
+  return new Refusal(response.status, words, problem?.errors);
 }

@@ -12,21 +12,18 @@ import {
   type Open,
 } from "./state/discussion.ts";
 import { takeOver } from "./shell/kept.ts";
-import { EMPTY, shelve, withShelfPage, type Shelf } from "./state/shelf.ts";
+import { EMPTY, shelve, withFirstPage, withNextPage, type Shelf, type Shown } from "./state/shelf.ts";
 import { Stream, type Connection } from "./transport/stream.ts";
-import type { Discussion, Me, Message } from "./wire.ts";
+import type { Me, Message } from "./wire.ts";
 
 const HIDDEN = 30_000; // milliseconds after which a page that nobody sees lets go of its connection
 const SETTLE = 250; // milliseconds after something ended, before what was stored is read
 
-export interface Shown {
-  q: string;
-  status: Discussion["status"];
-}
-
 class Live {
   me = $state.raw<Me | null>(null);
   connection = $state.raw<Connection>("connecting");
+  /** While it is, nothing is heard, and nothing that is asked for can be done. */
+  readonly isLost = $derived(this.connection === "lost");
   shelf = $state.raw<Shelf>(EMPTY);
   shown = $state.raw<Shown>({ q: "", status: "active" });
   open = $state.raw<Open | null>(null);
@@ -35,6 +32,9 @@ class Live {
 
   #stream: Stream;
   #asked = 0; // how often the list was asked for: only the last answer counts
+  #listed: Shown | null = null; // what the list that is there shows
+  #unlisted: Heard[] | null = null; // what is heard while the list is read
+  #isBehind = false; // whether the list may have changed while nobody listened
   #waiting: Heard[] | null = null; // what is heard before the open discussion was read
   #heard: Heard[] = [];
   #frame = 0;
@@ -51,7 +51,7 @@ class Live {
       }),
       missing: () => this.#miss(),
       hear: (events) => this.#hear(events),
-      connection: (now) => this.#connected(now),
+      connection: (now) => (this.connection = now),
     });
     addEventListener("offline", () => this.#stream.drop());
     addEventListener("online", () => this.#stream.hurry());
@@ -72,11 +72,19 @@ class Live {
 
   /** Read the list anew, or the next page of it. */
   async list(more = false): Promise<void> {
-    const { q, status } = this.shown;
+    const shown = this.shown;
+    const { q, status } = shown;
     const cursor = more ? this.shelf.next : null;
     const asked = ++this.#asked;
+    this.#unlisted = [];
     const page = await call("GET /api/discussions", { query: { q, status: q ? null : status, cursor } });
-    if (asked === this.#asked) this.shelf = withShelfPage(this.shelf, page, more);
+    if (asked !== this.#asked) return;
+    const isOther = this.#listed !== shown;
+    const before = isOther ? { ...this.shelf, discussions: [], next: null } : this.shelf;
+    const read = more ? withNextPage(before, page) : withFirstPage(before, page);
+    this.shelf = shelve(read, this.#unlisted ?? [], shown);
+    this.#unlisted = null;
+    this.#listed = shown;
   }
 
   /** Open a discussion: listen to it first, so that nothing is missed while it is read. */
@@ -144,14 +152,6 @@ class Live {
     if (this.open?.discussion) this.open = { ...this.open, gone: true };
   }
 
-  #connected(now: Connection): void {
-    const back = now === "live" && this.connection === "lost";
-    this.connection = now;
-    if (!back) return;
-    void this.list().catch(() => undefined);
-    void this.refresh();
-  }
-
   /** Gather what comes within a frame, so that many voices cost one change of the state. */
   #hear(events: Heard[]): void {
     this.#heard.push(...events);
@@ -164,10 +164,12 @@ class Live {
     this.#frame = 0;
     const events = this.#heard;
     this.#heard = [];
-    const belongs = (one: Discussion) => !this.shown.q && one.status === this.shown.status;
-    this.shelf = events.reduce((shelf, event) => shelve(shelf, event, belongs), this.shelf);
+    this.shelf = shelve(this.shelf, events, this.shown);
+    this.#unlisted?.push(...events);
     if (this.#waiting) this.#waiting.push(...events);
     else if (this.open) this.open = hear(this.open, events);
+    // All that goes on is told when a connection begins: what came about before that was told to nobody.
+    this.#isBehind ||= events.some((event) => event.type === "activity");
     if (events.some((event) => this.#isStored(event))) this.#settle();
   }
 
@@ -180,7 +182,11 @@ class Live {
   /** Read the ids of what ended, and what else only the stored messages have. */
   #settle(): void {
     clearTimeout(this.#settling);
-    this.#settling = setTimeout(() => void this.refresh(), SETTLE);
+    this.#settling = setTimeout(() => {
+      void this.refresh();
+      if (this.#isBehind) void this.list().catch(() => undefined);
+      this.#isBehind = false;
+    }, SETTLE);
   }
 }
 

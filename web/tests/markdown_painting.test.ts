@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { BETWEEN_MS, BUDGET_MS, Painting } from "../src/markdown/painting.ts";
+import {
+  BELOW_BETWEEN_MS,
+  BELOW_BUDGET_MS,
+  BETWEEN_MS,
+  BUDGET_MS,
+  Painting,
+} from "../src/markdown/painting.ts";
 
 const FRAME_MS = 16;
 
@@ -11,12 +17,18 @@ class Stage {
   frames = 0;
   log: { who: string; frame: number; time: number }[] = [];
   #next: (() => void) | null = null;
-  painting = new Painting({ now: () => this.time, frame: (then) => (this.#next = then) });
+  typed = false;
+  painting = new Painting({
+    now: () => this.time,
+    frame: (then) => (this.#next = then),
+    isTyped: () => this.typed,
+  });
 
   join(who: string, cost: number) {
     return this.painting.join(() => {
       this.log.push({ who, frame: this.frames, time: this.time });
       this.time += cost;
+      return true;
     });
   }
 
@@ -82,6 +94,78 @@ test("what is off screen waits while it grows, and is painted when it is seen", 
   card.see(true);
   stage.run(1);
   assert.equal(stage.log.length, 1);
+});
+
+test("a text whose end is not seen grows once a second, and at once when it is seen", () => {
+  const stage = new Stage();
+  const card = stage.join("a", 1);
+  card.seeEnd(false);
+  for (let frame = 0; frame < 150; frame++) {
+    card.ask(false);
+    stage.run(1);
+  }
+  const times = stage.log.map(({ time }) => time);
+  assert.equal(times.length, 3);
+  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= BELOW_BETWEEN_MS));
+  card.seeEnd(true);
+  stage.run(1);
+  assert.equal(stage.log.length, 4);
+});
+
+/** A text that takes many steps of a millisecond; tells in which frame each was taken. */
+function longText(stage: Stage, steps: number) {
+  const frames: number[] = [];
+  const painter = stage.painting.join((isTimeUp) => {
+    do {
+      frames.push(stage.frames);
+      stage.time += 1;
+    } while (frames.length < steps && !isTimeUp());
+    return frames.length === steps;
+  });
+  return { painter, frames };
+}
+
+test("a long text is painted over several frames, and no other is held up", () => {
+  const stage = new Stage();
+  const long = longText(stage, BUDGET_MS * 2);
+  const card = stage.join("card", 1);
+  long.painter.ask(true);
+  card.ask(true);
+  stage.run(3);
+  assert.deepEqual(
+    long.frames,
+    Array.from({ length: BUDGET_MS * 2 }, (_, step) =>
+      step < BUDGET_MS ? 1 : step < BUDGET_MS * 2 - 1 ? 2 : 3,
+    ),
+  );
+  assert.equal(stage.log[0]?.frame, 2);
+  assert.ok(stage.asleep);
+});
+
+test("what grows below of what is seen takes less of a frame, until it has ended", () => {
+  const stage = new Stage();
+  const { painter, frames } = longText(stage, 100);
+  painter.seeEnd(false);
+  painter.ask(false);
+  stage.run(1);
+  assert.equal(frames.length, BELOW_BUDGET_MS);
+  painter.ask(true);
+  stage.run(1);
+  assert.equal(frames.length, BELOW_BUDGET_MS + BUDGET_MS);
+});
+
+test("nothing is painted in the frame of a key, but a key that is held down holds up nothing", () => {
+  const stage = new Stage();
+  const card = stage.join("a", 1);
+  stage.typed = true;
+  card.ask(false);
+  stage.run(1);
+  assert.equal(stage.log.length, 0);
+  for (let frame = 0; frame < 60; frame++) {
+    card.ask(false);
+    stage.run(1);
+  }
+  assert.ok(stage.log.length >= 8, `painted ${stage.log.length} times`);
 });
 
 test("the end of what is off screen is painted, after what is on screen", () => {

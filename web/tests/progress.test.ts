@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { begun, best, improved, lines, passes, type Progress, type Told } from "../src/advisors/progress.ts";
+import {
+  begun,
+  best,
+  improved,
+  lines,
+  passes,
+  type Progress,
+  type Told,
+} from "../src/assertions/progress.ts";
 import type { Round, Trial } from "../src/wire.ts";
 
 const verdicts = (...passed: boolean[]) => passed.map((one) => ({ passed: one, reason: "" }));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EMPTY, shelve, withShelfPage } from "../src/state/shelf.ts";
-import type { Discussion } from "../src/wire.ts";
+import { EMPTY, shelve, withFirstPage, withNextPage } from "../src/state/shelf.ts";
+import type { Discussion, Run } from "../src/wire.ts";
 import { DISCUSSION, live } from "./events.ts";
 
 const one = (id: string, updated_at: number, status: Discussion["status"] = "active"): Discussion => ({
@@ -10,34 +10,65 @@ const one = (id: string, updated_at: number, status: Discussion["status"] = "act
   updated_at,
   status,
 });
-const isActive = (discussion: Discussion) => discussion.status === "active";
-const SHELF = withShelfPage(EMPTY, { discussions: [one("b", 2), one("a", 1)], next: "more" }, false);
+const ACTIVE = { q: "", status: "active" } as const;
+const SEARCH = { q: "oak", status: "active" } as const;
+const SHELF = withFirstPage(EMPTY, { discussions: [one("b", 2), one("a", 1)], next: "more" });
 const ids = (shelf: typeof SHELF) => shelf.discussions.map((discussion) => discussion.id);
+const changed = (discussion: Discussion, ...runs: Run[]) =>
+  ({ type: "discussion_changed", discussion, runs }) as const;
 
 test("what was spoken in last comes first", () => {
-  const shelf = shelve(
-    SHELF,
-    { type: "discussion_changed", discussion: one("a", 3), runs: [live("r")] },
-    isActive,
-  );
+  const shelf = shelve(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
   assert.deepEqual(ids(shelf), ["a", "b"]);
   assert.ok(shelf.speaking.has("a"));
 });
 
 test("what is archived goes, and what is new comes", () => {
-  const archived = { type: "discussion_changed", discussion: one("a", 3, "archived"), runs: [] } as const;
-  const opened = { type: "discussion_changed", discussion: one("c", 4), runs: [] } as const;
-  assert.deepEqual(ids(shelve(SHELF, archived, isActive)), ["b"]);
-  assert.deepEqual(ids(shelve(SHELF, opened, isActive)), ["c", "b", "a"]);
+  assert.deepEqual(ids(shelve(SHELF, [changed(one("a", 3, "archived"))], ACTIVE)), ["b"]);
+  assert.deepEqual(ids(shelve(SHELF, [changed(one("c", 4))], ACTIVE)), ["c", "b", "a"]);
+});
+
+test("what a search has found stays when somebody speaks in it, and nothing else comes", () => {
+  const renamed = { ...one("a", 3, "archived"), title: "Oak" };
+  const shelf = shelve(SHELF, [changed(renamed, live("r")), changed(one("c", 4), live("s"))], SEARCH);
+  assert.deepEqual(ids(shelf), ["a", "b"]);
+  assert.equal(shelf.discussions[0]?.title, "Oak");
+  assert.deepEqual([...shelf.speaking], ["a", "c"]);
+  assert.deepEqual(ids(shelve(shelf, [{ type: "discussion_deleted", id: "a" }], SEARCH)), ["b"]);
+});
+
+test("marks of speaking outlive another search", () => {
+  const speaking = shelve(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
+  const found = withFirstPage({ ...speaking, discussions: [], next: null }, { discussions: [], next: null });
+  assert.ok(found.speaking.has("a"));
 });
 
 test("a further page is added once", () => {
-  const shelf = withShelfPage(SHELF, { discussions: [one("a", 1), one("z", 0)], next: null }, true);
+  const shelf = withNextPage(SHELF, { discussions: [one("a", 1), one("z", 0)], next: null });
   assert.deepEqual(ids(shelf), ["b", "a", "z"]);
+  assert.equal(shelf.next, null);
+});
+
+test("a first page that is read anew keeps what was read after it", () => {
+  const long = withNextPage(SHELF, { discussions: [one("z", 0.5), one("y", 0.2)], next: "rest" });
+  const shelf = withFirstPage(long, {
+    discussions: [one("z", 3), one("b", 2), one("a", 1)],
+    next: "after a",
+  });
+  assert.deepEqual(ids(shelf), ["z", "b", "a", "y"]);
+  assert.equal(shelf.next, "rest");
+});
+
+test("where something may be missing between them it does not, nor where the first page is all", () => {
+  const long = withNextPage(SHELF, { discussions: [one("z", 0.5)], next: null });
+  const apart = withFirstPage(long, { discussions: [one("d", 9), one("c", 8)], next: "after c" });
+  assert.deepEqual([ids(apart), apart.next], [["d", "c"], "after c"]);
+  const all = withFirstPage(long, { discussions: [one("b", 2), one("a", 1)], next: null });
+  assert.deepEqual([ids(all), all.next], [["b", "a"], null]);
 });
 
 test("marks of speaking are all told anew after a break", () => {
-  const speaking = shelve(SHELF, { type: "activity", runs: [live("r")] }, isActive);
+  const speaking = shelve(SHELF, [{ type: "activity", runs: [live("r")] }], ACTIVE);
   assert.deepEqual([...speaking.speaking], ["dis_1"]);
-  assert.deepEqual([...shelve(speaking, { type: "activity", runs: [] }, isActive).speaking], []);
+  assert.deepEqual([...shelve(speaking, [{ type: "activity", runs: [] }], ACTIVE).speaking], []);
 });

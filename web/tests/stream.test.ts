@@ -112,6 +112,31 @@ test("silence is taken for a lost connection, and anything that is said is not",
   assert.equal(asked[0]?.signal.aborted, true);
 });
 
+test("a server that takes the call and never answers is given up too", async () => {
+  const never = (url: string, { signal }: { signal: AbortSignal }) => {
+    asked.push({ url, signal, say: () => undefined, end: () => undefined });
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+  mock.method(globalThis, "fetch", never);
+  stream.connect();
+  await settled();
+  mock.timers.tick(40_000);
+  await settled();
+  assert.equal(states.at(-1), "lost");
+  mock.timers.tick(250);
+  await settled();
+  assert.equal(asked.length, 2);
+});
+
+test("what came of one connection is not heard once there is another", async () => {
+  stream.connect();
+  await settled();
+  asked[0]?.say(RESYNC);
+  stream.connect();
+  await settled();
+  assert.deepEqual(heard, []);
+});
+
 test("whoever is refused is not asked again by itself", async () => {
   answer = () => Response.json({ title: "No", status: 401, detail: "Log in." }, { status: 401 });
   stream.connect();

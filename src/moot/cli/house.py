@@ -32,6 +32,7 @@ from moot.engine.measuring import Measuring
 from moot.engine.painting import Painter
 from moot.engine.perspectives import Perspectives
 from moot.engine.planning import Planning
+from moot.engine.presence import Presence
 from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
@@ -64,6 +65,7 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.files import Files
+from moot.store.holds import hold
 from moot.store.insights import Insights
 from moot.store.keys import ProviderKeys
 from moot.store.line_ups import LineUps
@@ -190,8 +192,9 @@ class House:
         self.revising = Revising(database, self.hall, self.attaching, measuring)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
+        self.presence = Presence(data_folder() / "workers")
         self.workers = Workers(
-            self.roll, self.worker, settings.lease, self.durable.take_over, self._taken_over
+            self.roll, self.presence, self.worker, settings.lease, self.durable.take_over, self._taken_over
         )
         self.seating = Seating(registry, self.personas)
         self.drafts = Drafts(self.seating, self.personas, self.projects)
@@ -348,6 +351,8 @@ async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIte
             Registry(settings.providers, environment, stored_keys=True)
         )
         house = House(settings, database, registry, sealer)
+        if database.is_postgres:
+            stack.enter_context(house.presence.shown(house.worker))
         await stack.enter_async_context(house.alive())
         yield house
 
@@ -374,20 +379,13 @@ def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Hold a file of SQLite for this process; several servers need Postgres."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with path.with_name(f"{path.name}.lock").open("w") as held:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if hold(held) is False:
             raise BadSettings(
                 f"Another moot serve uses {path}. Stop it, name another file in MOOT_DATABASE_URL, or use Postgres, "
                 "which many servers can share."
-            ) from None
+            )
         yield
 
 

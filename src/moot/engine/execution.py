@@ -17,9 +17,9 @@ from moot.engine.journal import Journal, RunJournal
 from moot.engine.patience import patiently
 from moot.engine.recapping import Recapping, given
 from moot.engine.record import Record
+from moot.engine.scene import Scene
 from moot.engine.speaker import Speaker
 from moot.engine.table import LiveTable, Step
-from moot.engine.turns import Scene
 from moot.model.discussions import Message
 from moot.model.errors import Leaving
 from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus

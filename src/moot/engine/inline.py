@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from moot.context.pieces import Enclosed
 from moot.engine.log import RunLog
 from moot.engine.measuring import measured
+from moot.engine.scene import Scene
 from moot.engine.speaker import Speaker
 from moot.engine.table import LiveTable, S
-from moot.engine.turns import Scene
 from moot.model.chunks import Text
 from moot.model.debates import Lane
 from moot.model.discussions import Message

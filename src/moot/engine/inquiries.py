@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from moot.context.inquiry import Ask
 from moot.engine.room import room
+from moot.engine.scene import ChainOf, Transcript
 from moot.engine.speaker import Speaker
 from moot.engine.structured import Shaped, inquired
-from moot.engine.turns import ChainOf, Transcript
 from moot.model.errors import UsageError
 from moot.model.events import Notice
 from moot.model.money import Charge, Purpose

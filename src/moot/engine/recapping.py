@@ -15,9 +15,9 @@ from moot.engine.attaching import attached
 from moot.engine.casting import Chains
 from moot.engine.patience import patiently
 from moot.engine.room import room
+from moot.engine.scene import Transcript
 from moot.engine.speaker import Speaker
 from moot.engine.structured import Shaped, structured
-from moot.engine.turns import Transcript
 from moot.model.chunks import Usage
 from moot.model.discussions import Message
 from moot.model.errors import NotFound, UsageError

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from msgspec.structs import replace
 
 from moot.engine import metrics, remains, traces
+from moot.engine.endings import charge_of
 from moot.engine.journal import RunJournal
 from moot.engine.patience import patiently
 from moot.engine.remains import Remains
-from moot.engine.turns import charge_of
 from moot.model.debates import Lane
 from moot.model.discussions import Message
 from moot.model.events import (

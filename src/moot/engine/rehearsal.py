@@ -17,8 +17,8 @@ from moot.context.prompts import written
 from moot.context.views import View, blind, everything
 from moot.engine.estimate import estimate
 from moot.engine.room import MOST
+from moot.engine.scene import Manner
 from moot.engine.structured import schema
-from moot.engine.turns import Manner
 from moot.model.debates import LaneStatus
 from moot.model.discussions import Message, Role
 from moot.model.events import Finding, NoticeKind, Seat, TurnStatus

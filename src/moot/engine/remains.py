@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from moot.engine.endings import turn_message
 from moot.engine.estimate import estimate
-from moot.engine.turns import Scene, turn_message
+from moot.engine.scene import Scene
 from moot.model.actions import Action
 from moot.model.debates import IN_LANES, Lane
 from moot.model.discussions import Message

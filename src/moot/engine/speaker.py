@@ -5,32 +5,20 @@ Every turn ends with a TurnEnded, whatever went wrong on the way; whoever let it
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
 from moot.context.attachments import has_files, readable
 from moot.engine import metrics
-from moot.engine.estimate import estimate
-from moot.model.chunks import Usage
-from moot.model.events import (
-    ENDED_BY,
-    Answer,
-    Event,
-    Notice,
-    NoticeKind,
-    Seat,
-    TurnEnded,
-    TurnStarted,
-    TurnStatus,
-)
-from moot.model.faults import Fault, Kind, fault
+from moot.engine.attempts import ActOf, Attempts, MeasureOf
+from moot.engine.outcome import explained, giving_up, was_shown
+from moot.model.events import Event, Seat, TurnEnded
+from moot.model.faults import Fault, fault
 from moot.model.measures import Measure
-from moot.model.money import total
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
-from moot.streams.act import Act
 from moot.streams.stop import Stop
 from moot.streams.turn import Emit, Limits, StreamResult, listen
 
@@ -39,18 +27,9 @@ PATIENCE = 20.0  # seconds that a rate limit may ask us to wait
 LONGEST_PAUSE = 1.0  # seconds after which Moot asks itself again, unless it must wait longer
 BUSY = "Moot itself makes as many calls of models as it may in a minute."
 CROWDED = f"{BUSY} Try again in a moment, or raise model_calls_a_minute under [rates] in moot.toml."
-ADVICE: Mapping[Kind, str] = {
-    "rate_limit": "Try again later, or choose another model.",
-    "overloaded": "Try again later, or choose another model.",
-    "timeout": "Try again, or choose a faster model.",
-}
 BACKOFF = 0.5  # seconds before the first retry, doubled for each further one, with jitter
 
-ActOf = Callable[[], Act]
 Admit = Callable[[], Awaitable[float | None]]  # None, or the seconds after which to ask again
-
-
-MeasureOf = Callable[[str], Measure]
 
 NOBODY = Seat("nobody")
 
@@ -108,7 +87,7 @@ class Speaker:
         By `measure` tokens are guessed where a model does not count them. With `act_of`, an answer is an array of
         speech and actions; each attempt is an act of its own.
         """
-        turn = Turn(seat, stop, emit, measure, act_of)
+        turn = Attempts(seat, stop, emit, measure, act_of)
         for place, model in enumerate(chain):
             turn.model = model
             try:
@@ -129,7 +108,7 @@ class Speaker:
         metrics.count_turn(ended)
         return ended
 
-    async def _ask(self, turn: "Turn", request: ModelRequest) -> StreamResult:
+    async def _ask(self, turn: Attempts, request: ModelRequest) -> StreamResult:
         """Ask one model up to three times, with the best key each time."""
         tried: set[str] = set()
         key = turn.model.keys.next(tried)
@@ -139,7 +118,7 @@ class Speaker:
                 return result
             other = self._other_key(turn.model, key, result.fault, tried)
             if attempt == TRIES or (attempt > 1 and result.status == "timeout"):
-                return _giving_up(result, attempt)
+                return giving_up(result, attempt)
             if other is not None and result.fault is not None:
                 await turn.notice("next_key", f"{result.fault.message} Trying the key from {other.source}.")
                 key = other
@@ -158,7 +137,7 @@ class Speaker:
         tried.add(key.source)
         return model.keys.next(tried)
 
-    async def _once(self, turn: "Turn", request: ModelRequest, key: Key | None) -> StreamResult:
+    async def _once(self, turn: Attempts, request: ModelRequest, key: Key | None) -> StreamResult:
         if turn.stop.reason:
             return StreamResult(turn.stop.reason)
         await self._admitted(turn)
@@ -170,9 +149,9 @@ class Speaker:
         act = turn.act_of() if turn.act_of else None
         result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit, act)
         await turn.count(ask, result)
-        return _explained(result, turn.model, key)
+        return explained(result, turn.model, key)
 
-    async def _admitted(self, turn: "Turn") -> None:
+    async def _admitted(self, turn: Attempts) -> None:
         """Wait until a call may be made, as long as that makes sense."""
         waited, pause = 0.0, 0.0
         while (seconds := await self._admit()) is not None:
@@ -185,7 +164,7 @@ class Speaker:
                 raise NotAdmitted(StreamResult(turn.stop.reason or "stopped_by_user"))
             waited += pause
 
-    async def _waited(self, turn: "Turn", result: StreamResult, attempt: int) -> bool:
+    async def _waited(self, turn: Attempts, result: StreamResult, attempt: int) -> bool:
         """Wait as long as it makes sense before the same is asked again; False is: do not ask again."""
         trouble = result.fault
         if trouble is None or not trouble.retryable:
@@ -204,80 +183,6 @@ class Speaker:
         return not await turn.stop.sleep(seconds)
 
 
-class Turn:
-    """What is known of a turn while its attempts go on."""
-
-    model: Resolved
-
-    def __init__(self, seat: Seat, stop: Stop, emit: Emit, measure: MeasureOf, act_of: ActOf | None) -> None:
-        self.seat = seat
-        self.stop = stop
-        self.emit = emit
-        self.act_of = act_of
-        self._measure = measure
-        self._attempts = 0
-        self._usage = Usage()
-        self._cost: float | None = 0.0
-        self._clock = asyncio.get_running_loop().time
-        self._started = self._clock()
-        self._waited = 0.0
-        self._latency = 0.0
-
-    async def start(self) -> None:
-        self._attempts += 1
-        self._waited = self._clock() - self._started
-        await self.emit(
-            [
-                TurnStarted(
-                    participant=self.seat.participant,
-                    stage=self.seat.stage,
-                    round=self.seat.round,
-                    attempt=self._attempts,
-                    model=self.model.name,
-                )
-            ]
-        )
-
-    async def notice(self, kind: NoticeKind, message: str) -> None:
-        await self.emit([Notice(kind=kind, message=message, participant=self.seat.participant)])
-
-    async def count(self, request: ModelRequest, result: StreamResult) -> None:
-        """Add up what the attempt used, by the provider's count or else by our estimate."""
-        self._latency = round(self._clock() - self._started, 4)
-        rate = self._measure(self.model.name).characters_per_token
-        usage, guess = result.usage, estimate(request, result.characters, rate)
-        if usage is None:
-            if not guess.output and result.fault is not None:
-                return
-            usage = guess
-        elif result.finish is None and guess.output > usage.output:  # the count came before the words
-            usage = msgspec.structs.replace(usage, output=guess.output, estimated=True)
-        self._usage += usage
-        cost = await asyncio.to_thread(self.model.provider.cost, self.model.model, usage)
-        self._cost = total((self._cost, cost))
-
-    def stopped_or(self, result: StreamResult) -> StreamResult:
-        return StreamResult(self.stop.reason) if self.stop.reason else result
-
-    def ended(self, result: StreamResult) -> TurnEnded:
-        result = _with_advice(result)
-        first = result.first_token
-        return TurnEnded(
-            participant=self.seat.participant,
-            stage=self.seat.stage,
-            round=self.seat.round,
-            status=_status(result),
-            message=Answer(result.text, result.thoughts, result.details, result.script),
-            model=self.model.name,
-            usage=self._usage,
-            cost=self._cost,
-            finish=result.finish,
-            fault=result.fault,
-            first_token=None if first is None else round(self._waited + first, 4),
-            latency=self._latency,
-        )
-
-
 async def _for_model(request: ModelRequest, model: Resolved) -> ModelRequest:
     """Address a request to a model, with words for the files that it cannot read."""
     ask = msgspec.structs.replace(request, model=model.model)
@@ -287,56 +192,13 @@ async def _for_model(request: ModelRequest, model: Resolved) -> ModelRequest:
     return readable(ask, profile.files)
 
 
-def _status(result: StreamResult) -> TurnStatus:
-    match result.status:
-        case "completed" | "tool_call":
-            return "completed"
-        case "stopped_by_user" | "follow_up_interrupt" | "late" | "over_cap" as reason:
-            return ENDED_BY[reason]
-    return "partial" if _shown(result) else "failed"
-
-
 def _may_ask_on(result: StreamResult) -> bool:
     """Whether asking again, or somebody else, is right: nothing was shown and nobody said stop."""
     blocked = result.fault is not None and result.fault.kind == "content_blocked"
-    return result.status in {"error", "timeout", "empty_response"} and not _shown(result) and not blocked
-
-
-def _shown(result: StreamResult) -> bool:
-    return bool(result.text or result.script)
+    return result.status in {"error", "timeout", "empty_response"} and not was_shown(result) and not blocked
 
 
 def _another_key_may_help(trouble: Fault) -> bool:
     return trouble.kind in {"auth", "rate_limit", "overloaded"} or (
         trouble.kind == "api_error" and trouble.retryable
     )
-
-
-def _explained(result: StreamResult, model: Resolved, key: Key | None) -> StreamResult:
-    """Say who failed and, where a key was rejected, which one, so that its owner knows what to mend."""
-    if result.fault is None:
-        return result
-    words = result.fault.message
-    if model.provider.name not in words:
-        words = f"{model.name}: {words}"
-    if key is not None and result.fault.kind == "auth":
-        words = f"{words} It came from {key.source}."
-    return _saying(result, result.fault, words)
-
-
-def _giving_up(result: StreamResult, tries: int) -> StreamResult:
-    if result.fault is None or not result.fault.retryable:
-        return result
-    return _saying(result, result.fault, f"{result.fault.message} Gave up after {tries} tries.")
-
-
-def _with_advice(result: StreamResult) -> StreamResult:
-    """Say what to do about what failed, where the words do not say so yet."""
-    trouble = result.fault
-    if trouble is None or _shown(result) or trouble.kind not in ADVICE or "Try again" in trouble.message:
-        return result
-    return _saying(result, trouble, f"{trouble.message} {ADVICE[trouble.kind]}")
-
-
-def _saying(result: StreamResult, trouble: Fault, words: str) -> StreamResult:
-    return msgspec.structs.replace(result, fault=msgspec.structs.replace(trouble, message=words))

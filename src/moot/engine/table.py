@@ -11,9 +11,10 @@ import msgspec
 from moot.context.inquiry import Ask
 from moot.context.views import View, blind, everything
 from moot.engine.inquiries import Inquiries
+from moot.engine.scene import ChainOf, Manner, Scene, Transcript
 from moot.engine.speaker import Speaker
 from moot.engine.stage import Stage
-from moot.engine.turns import ChainOf, Manner, Scene, Transcript, Turns
+from moot.engine.turns import Turns
 from moot.model.debates import Lane, LaneStatus
 from moot.model.discussions import Message, Role
 from moot.model.events import (

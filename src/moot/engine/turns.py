@@ -2,33 +2,28 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.context.lesson import board_of
-from moot.context.pieces import Attached
 from moot.context.prompt import prompt
 from moot.context.views import View, everything, shared
+from moot.engine.attempts import ActOf
+from moot.engine.endings import LATE, charge_of, refused, stopped_words, turn_message
 from moot.engine.estimate import estimate
 from moot.engine.room import MOST, room
-from moot.engine.speaker import ActOf, Speaker
-from moot.model.chunks import Usage
-from moot.model.debates import Lane, LaneStatus
-from moot.model.discussions import Message, Role
+from moot.engine.scene import ChainOf, Manner, Scene, Transcript
+from moot.engine.speaker import Speaker
+from moot.model.debates import Lane
+from moot.model.discussions import Message
 from moot.model.errors import UsageError
 from moot.model.events import (
     ANSWERED,
     ENDED_BY,
-    Answer,
-    Event,
-    Finding,
     Notice,
     Prompted,
-    Reason,
     Seat,
     TurnEnded,
     TurnStatus,
@@ -36,81 +31,13 @@ from moot.model.events import (
 from moot.model.faults import fault
 from moot.model.ids import new_id
 from moot.model.manual import line_for
-from moot.model.money import Charge, dollars
+from moot.model.money import dollars
 from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.modes.table import Brief
 from moot.providers.registry import Resolved
 from moot.streams.act import Act
 from moot.streams.stop import Stop
-
-ChainOf = Callable[[Participant], Awaitable[Sequence[Resolved]]]
-
-LATE = "It was too slow, and was not waited for. Try it again, or choose a faster model."
-
-
-class Transcript(Protocol):
-    """What was said and found until now, and the place where more is kept."""
-
-    @property
-    def said(self) -> Sequence[Message]: ...
-
-    @property
-    def found(self) -> Sequence[Finding]: ...
-
-    @property
-    def spent(self) -> float:
-        """What the run has cost until now, whatever came of it, as far as prices are known."""
-        ...
-
-    def is_open(self, seat: Seat) -> bool:
-        """Tell whether readers have seen something of a turn, and not its end."""
-        ...
-
-    async def append(self, events: list[Event]) -> None: ...
-
-    async def keep(
-        self,
-        event: Event,
-        message: Message | None = None,
-        *,
-        lanes: Sequence[Lane] = (),
-        charges: Sequence[Charge] = (),
-    ) -> int:
-        """Keep an event, what comes of it and what it cost, all or nothing; it is safe when this returns.
-
-        What is returned is the number of the message, if there is one.
-        """
-        ...
-
-    def forget(self, participant: str) -> None:
-        """Forget the turns that somebody is to try again."""
-        ...
-
-
-class Scene(Struct, frozen=True, kw_only=True):
-    """Which run this is, and what everybody at the table shares."""
-
-    run: str
-    discussion: str
-    plan: Plan
-    revision: int = 0
-    attached: Attached = {}
-
-
-class Manner(Struct, frozen=True, kw_only=True):
-    """How somebody speaks: what is seen and told before, and as what the answer is kept.
-
-    With `then` it is in a lane, a thread of one's own, and that is how far the lane has come with an answer. Whoever is
-    `acting` answers with an array of speech and actions.
-    """
-
-    view: View = everything
-    instruction: str = ""
-    brief: Brief | None = None
-    role: Role = "assistant"
-    then: LaneStatus | None = None
-    acting: bool = False
 
 
 class Turns:
@@ -134,7 +61,7 @@ class Turns:
         try:
             chain = await self._chain_of(who)
         except UsageError as error:  # no key, say: this lane fails with words, the others go on
-            return await self._keep(_refused(seat, who, error), manner, self._newest())
+            return await self._keep(refused(seat, who, error), manner, self._newest())
         brief = await self._brief(seat, manner, manner.brief, chain) if manner.brief else None
         if brief is not None and not manner.acting and (same := self._answer_to(brief, seat)) is not None:
             return same.status
@@ -180,8 +107,8 @@ class Turns:
         if reason is None:
             return None
         if manner.then is not None:
-            lane = Lane(participant=seat.participant, status="error", error=_stopped_words(reason))
-            event = Notice(kind="missing", message=_stopped_words(reason), participant=seat.participant)
+            lane = Lane(participant=seat.participant, status="error", error=stopped_words(reason))
+            event = Notice(kind="missing", message=stopped_words(reason), participant=seat.participant)
             await self._transcript.keep(event, lanes=[lane])
         return ENDED_BY[reason]
 
@@ -287,76 +214,9 @@ class Turns:
         if ended.status in ANSWERED:
             return [Lane(participant=who, status=manner.then)]
         reason = self.stops[who].reason
-        words = ended.fault.message if ended.fault else _stopped_words(reason)
+        words = ended.fault.message if ended.fault else stopped_words(reason)
         return [Lane(participant=who, status="error", error=words, late=reason == "late")]
-
-
-def turn_message(scene: Scene, ended: TurnEnded) -> Message:
-    """Make the message of a turn that ended; how its prompt was made is not known after a crash."""
-    return Message(
-        id=new_id("msg"),
-        discussion=scene.discussion,
-        run=scene.run,
-        role="assistant",
-        content=ended.message.text,
-        thoughts=ended.message.thoughts,
-        details=ended.message.details,
-        script=ended.message.script or None,
-        participant=ended.participant,
-        name=scene.plan.participant(ended.participant).name,
-        stage=ended.stage,
-        round=ended.round,
-        status=ended.status,
-        provider=ended.model.partition("/")[0],
-        model=ended.model,
-        usage=ended.usage,
-        cost=ended.cost,
-        latency=ended.latency,
-        first_token=ended.first_token,
-        fault=ended.fault,
-        finish=ended.finish,
-        audience=scene.plan.to,
-        version_of=scene.plan.again.answer if scene.plan.again else None,
-        created_at=time.time(),
-    )
 
 
 def _thread(seat: Seat, manner: Manner) -> str | None:
     return seat.participant if manner.then is not None else None
-
-
-def charge_of(ended: TurnEnded) -> Charge:
-    return Charge(
-        purpose="synthesis" if ended.stage == "synthesis" else "answer",
-        model=ended.model,
-        usage=ended.usage,
-        cost=ended.cost,
-        participant=ended.participant,
-    )
-
-
-def _stopped_words(reason: Reason | None) -> str:
-    match reason:
-        case "stopped_by_user":
-            return "Stopped before it had answered."
-        case "follow_up_interrupt":
-            return "Interrupted by the next message."
-        case "over_cap":
-            return "The run had reached its cap."
-        case "late":
-            return LATE
-    return "It gave no answer."
-
-
-def _refused(seat: Seat, who: Participant, error: UsageError) -> TurnEnded:
-    return TurnEnded(
-        participant=seat.participant,
-        stage=seat.stage,
-        round=seat.round,
-        status="failed",
-        message=Answer(),
-        model=who.model,
-        usage=Usage(),
-        cost=0.0,
-        fault=fault("auth", str(error), retryable=False),
-    )

@@ -1,14 +1,16 @@
 """Many workers on one Postgres: each shows that it lives, and takes over from those that do not.
 
 A worker counts its beats on a roll. Others look at it now and then, and take it for dead when they find the same count
-several times: no clock is asked, and while nobody can beat or look, nobody dies. Whoever finds itself taken over must
-end at once.
+several times: no clock is asked, and while nobody can beat or look, nobody dies. One of the same machine is known to be
+dead as soon as it is. Whoever finds itself taken over must end at once.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Set as AbstractSet
 
+from moot.engine.presence import Presence
 from moot.model.errors import StoreUnavailable
 from moot.store.roll import Roll, Sign
 
@@ -22,12 +24,14 @@ class Workers:
     def __init__(
         self,
         roll: Roll,
+        presence: Presence,
         id: str,
         lease: float,
         take_over: Callable[[str], Awaitable[None]],
         fenced: Callable[[], None],
     ) -> None:
         self._roll = roll
+        self._presence = presence
         self._id = id
         self._lease = lease
         self._take_over = take_over
@@ -68,13 +72,14 @@ class Workers:
         for id, sign in signs.items():
             beats, looks = before.get(id, (None, 0))
             self._seen[id] = (sign.beats, looks + 1 if beats == sign.beats else 0)
+        ended = await asyncio.to_thread(self._presence.dead, signs.keys())
         others = signs.keys() - self._reaping - {self._id}
-        return [(id, signs[id]) for id in others if self._is_dead(id, signs)]
+        return [(id, signs[id]) for id in others if self._is_dead(id, signs, ended)]
 
-    def _is_dead(self, id: str, signs: Mapping[str, Sign]) -> bool:
+    def _is_dead(self, id: str, signs: Mapping[str, Sign], ended: AbstractSet[str]) -> bool:
         reaper = signs[id].reaper
         if reaper is None:
-            return self._seen[id][1] >= LOOKS
+            return id in ended or self._seen[id][1] >= LOOKS
         if reaper in {id, self._id}:  # it has left; or we began to take over, and could not go on
             return True
         return reaper not in signs or signs[reaper].reaper is not None

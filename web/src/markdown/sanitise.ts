@@ -38,27 +38,21 @@ const FORMULA: Config = {
   FORBID_CONTENTS: ["annotation", "annotation-xml", "script", "style"],
 };
 
-// A link that opens elsewhere must not learn where it was opened; DOMPurify drops targets unless told so.
-DOMPurify.addHook("afterSanitizeAttributes", (node) => {
-  if (node.nodeName === "A" && node.getAttribute("href")?.startsWith("#") === false) {
-    node.setAttribute("target", "_blank");
-    node.setAttribute("rel", "noopener noreferrer nofollow");
-  }
-});
+export const sanitisedBlock = sanitiser(BLOCK);
+/** Lets pass what the highlighter writes: spans with classes. */
+export const sanitisedCode = sanitiser(CODE);
+export const sanitisedFormula = sanitiser(FORMULA);
 
-export function sanitisedBlock(html: string): DocumentFragment {
-  return sanitised(html, BLOCK);
-}
-
-/** Let pass what the highlighter writes: spans with classes. */
-export function sanitisedCode(html: string): DocumentFragment {
-  return sanitised(html, CODE);
-}
-
-export function sanitisedFormula(html: string): DocumentFragment {
-  return sanitised(html, FORMULA);
-}
-
-function sanitised(html: string, config: Config): DocumentFragment {
-  return DOMPurify.sanitize(html, config) as unknown as DocumentFragment;
+/** One for each list, since to read a list costs as much as a block. */
+function sanitiser(config: Config): (html: string) => DocumentFragment {
+  const purify = DOMPurify(window);
+  purify.setConfig(config);
+  // A link that opens elsewhere must not learn where it was opened; DOMPurify drops targets unless told so.
+  purify.addHook("afterSanitizeAttributes", (node) => {
+    if (node.nodeName === "A" && node.getAttribute("href")?.startsWith("#") === false) {
+      node.setAttribute("target", "_blank");
+      node.setAttribute("rel", "noopener noreferrer nofollow");
+    }
+  });
+  return (html) => purify.sanitize(html) as unknown as DocumentFragment;
 }

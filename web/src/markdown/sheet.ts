@@ -1,14 +1,23 @@
-/** A growing document in the page: settled blocks are put there once and left alone, only the open end is replaced. */
+/**
+ * A growing document in the page: settled blocks are put there once and left alone, only the open end is replaced. They
+ * lie on leaves, since the browser watches each of what it may pass over, and there are many blocks.
+ */
 
 import { addCopyButtons } from "./copying.ts";
 import type { GrowingDocument, Tail } from "./document.ts";
 import { highlight } from "./highlight.ts";
 import { drawFormulas, loadKatex } from "./math.ts";
+import { restWhenMeasured } from "./resting.ts";
 import { sanitisedBlock } from "./sanitise.ts";
+
+const BLOCKS_A_LEAF = 16;
 
 export class Sheet {
   readonly #root: HTMLElement;
   #settled = 0;
+  /** The leaf that is written on, and when the formulas on it are drawn. */
+  #leaf: HTMLElement | null = null;
+  #drawn: Promise<void>[] = [];
   /** The element of the block that may still change, and what it shows. */
   #end: HTMLElement | null = null;
   #shown = "";
@@ -21,11 +30,17 @@ export class Sheet {
   clear(): void {
     this.#root.replaceChildren();
     this.#settled = 0;
+    this.#turn();
     this.#forgetEnd();
   }
 
-  paint(document: GrowingDocument): void {
+  /** Put there what has settled, and leave the open end for later. */
+  settle(document: GrowingDocument): void {
     for (const block of document.settled.slice(this.#settled)) this.#settle(block.html);
+  }
+
+  paint(document: GrowingDocument): void {
+    this.settle(document);
     const tail = document.tail();
     if (tail === null) this.#drop();
     else if (tail.kind === "html") this.#paintHtml(tail.html);
@@ -37,10 +52,11 @@ export class Sheet {
     element.replaceChildren(sanitisedBlock(html));
     delete element.dataset.open;
     addCopyButtons(element);
-    this.#draw(element);
+    this.#drawn.push(draw(element));
     void highlight(element);
     this.#settled += 1;
     this.#forgetEnd();
+    if (this.#leaf?.childElementCount === BLOCKS_A_LEAF) this.#rest(this.#leaf);
   }
 
   /** The HTML of the open end is safe by the way it is made; it is sanitised when it settles. */
@@ -50,7 +66,7 @@ export class Sheet {
     element.innerHTML = html;
     this.#pieces = [];
     this.#shown = html;
-    this.#draw(element);
+    void draw(element);
   }
 
   /** An open fence only gets longer: its last piece is written anew, the others stay. */
@@ -66,8 +82,15 @@ export class Sheet {
     }
   }
 
-  #draw(element: HTMLElement): void {
-    if (drawFormulas(element)) void loadKatex().then(() => drawFormulas(element));
+  /** A full leaf keeps its size from now on. */
+  #rest(leaf: HTMLElement): void {
+    void Promise.all(this.#drawn).then(() => restWhenMeasured(leaf));
+    this.#turn();
+  }
+
+  #turn(): void {
+    this.#leaf = null;
+    this.#drawn = [];
   }
 
   #element(): HTMLElement {
@@ -75,7 +98,8 @@ export class Sheet {
       this.#end = document.createElement("div");
       this.#end.className = "block";
       this.#end.dataset.open = "";
-      this.#root.append(this.#end);
+      this.#leaf ??= newLeaf(this.#root);
+      this.#leaf.append(this.#end);
     }
     return this.#end;
   }
@@ -83,6 +107,9 @@ export class Sheet {
   #drop(): void {
     this.#end?.remove();
     this.#forgetEnd();
+    if (this.#leaf?.childElementCount !== 0) return;
+    this.#leaf.remove();
+    this.#leaf = null;
   }
 
   #forgetEnd(): void {
@@ -90,6 +117,19 @@ export class Sheet {
     this.#shown = "";
     this.#pieces = [];
   }
+}
+
+async function draw(element: HTMLElement): Promise<void> {
+  if (!drawFormulas(element)) return;
+  await loadKatex();
+  drawFormulas(element);
+}
+
+function newLeaf(root: HTMLElement): HTMLElement {
+  const leaf = document.createElement("div");
+  leaf.className = "leaf";
+  root.append(leaf);
+  return leaf;
 }
 
 function openCode(element: HTMLElement, language: string): HTMLElement {

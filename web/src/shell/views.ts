@@ -16,6 +16,6 @@ export const VIEWS: Record<string, View> = {
   d: { title: "Discussion", load: loaded(Discussion) },
   personas: { title: "Personas", load: () => import("../library/Personas.svelte") },
   projects: { title: "Projects", load: () => import("../library/Projects.svelte") },
-  models: { title: "Models and keys", load: () => import("../start/Models.svelte") },
+  models: { title: "Models and keys", load: () => import("../models/Models.svelte") },
   usage: { title: "Usage", load: () => import("../money/Usage.svelte") },
 };

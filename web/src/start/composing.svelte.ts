@@ -5,11 +5,11 @@ import { Uploads } from "../composer/uploads.svelte.ts";
 import { kept } from "../shell/kept.ts";
 import type { Discussion, Persona } from "../wire.ts";
 import { models } from "../models/models.svelte.ts";
-import { catalogue } from "./catalogue.svelte.ts";
-import { bodyOf, wrongIn, type Draft, type Wrong } from "./draft.ts";
+import { catalogue } from "../table/catalogue.svelte.ts";
+import { bodyOf, wrongIn, type Draft, type Wrong } from "../table/draft.ts";
 import { readyModels } from "../models/offers.ts";
 import { firstTable } from "./samples.ts";
-import { EMPTY, missing, MOST_SEATS, newSeat, withoutSeat, withSeat, type Table } from "./table.ts";
+import { EMPTY, missing, MOST_SEATS, newSeat, withoutSeat, withSeat, type Table } from "../table/table.ts";
 
 const NEW: Draft = { message: "", table: EMPTY, project: null, language: null, cap: null, files: [] };
 const stored = kept<Draft>("start", NEW);

@@ -1,8 +1,8 @@
 /** Tables to begin with, each with questions that suit it: laid with the models that are there. */
 
 import { readyModels, type Offer } from "../models/offers.ts";
-import { ADVISORS, DEBATE, DIRECTED, EMPTY, newSeat, type Seat, type Table } from "./table.ts";
-import type { Mode } from "./modes.ts";
+import { ADVISORS, DEBATE, DIRECTED, EMPTY, newSeat, type Seat, type Table } from "../table/table.ts";
+import type { Mode } from "../table/modes.ts";
 
 type Part = Partial<Pick<Seat, "persona" | "name" | "role" | "model">>;
 

@@ -12,38 +12,54 @@ export interface Shelf {
 
 export const EMPTY: Shelf = { discussions: [], next: null, speaking: new Set() };
 
-/** Take in a page: the first one anew, and every further one after those that are there. */
-export function withShelfPage(shelf: Shelf, page: Page, more: boolean): Shelf {
-  const known = more ? shelf.discussions : [];
-  const ids = new Set(known.map((one) => one.id));
-  const discussions = [...known, ...page.discussions.filter((one) => !ids.has(one.id))];
+/** Which discussions are listed: those that a search finds, or else all that have a status. */
+export interface Shown {
+  readonly q: string;
+  readonly status: Discussion["status"];
+}
+
+/** Take in the first page, read anew; what was read after it stays where nothing can be missing between them. */
+export function withFirstPage(shelf: Shelf, page: Page): Shelf {
+  const last = page.discussions.at(-1);
+  const place = shelf.discussions.findIndex(
+    (one) => one.id === last?.id && one.updated_at === last.updated_at,
+  );
+  if (page.next === null || place < 0 || place === shelf.discussions.length - 1) return { ...shelf, ...page };
+  const further = { discussions: shelf.discussions.slice(place + 1), next: shelf.next };
+  return withNextPage({ ...shelf, ...page }, further);
+}
+
+/** Take in a page after those that are there. */
+export function withNextPage(shelf: Shelf, page: Page): Shelf {
+  const ids = new Set(shelf.discussions.map((one) => one.id));
+  const discussions = [...shelf.discussions, ...page.discussions.filter((one) => !ids.has(one.id))];
   return { ...shelf, discussions, next: page.next };
 }
 
-/** Hear what changed; `belongs` says whether a discussion that was not there is to be shown. */
-export function shelve(shelf: Shelf, event: Heard, belongs: (one: Discussion) => boolean): Shelf {
+/** Hear one thing after the other that changed. */
+export function shelve(shelf: Shelf, events: readonly Heard[], shown: Shown): Shelf {
+  return events.reduce((before, event) => shelveOne(before, event, shown), shelf);
+}
+
+function shelveOne(shelf: Shelf, event: Heard, shown: Shown): Shelf {
   switch (event.type) {
     case "activity":
       return { ...shelf, speaking: new Set(event.runs.map((run) => run.discussion)) };
     case "discussion_deleted":
       return { ...shelf, discussions: shelf.discussions.filter((one) => one.id !== event.id) };
     case "discussion_changed":
-      return changed(shelf, event.discussion, event.runs, belongs);
+      return changed(shelf, event.discussion, event.runs, shown);
     default:
       return shelf;
   }
 }
 
-function changed(
-  shelf: Shelf,
-  discussion: Discussion,
-  runs: readonly Run[],
-  belongs: (one: Discussion) => boolean,
-): Shelf {
+function changed(shelf: Shelf, discussion: Discussion, runs: readonly Run[], shown: Shown): Shelf {
   const others = shelf.discussions.filter((one) => one.id !== discussion.id);
-  const discussions = belongs(discussion)
-    ? [...others, discussion].sort((a, b) => b.updated_at - a.updated_at)
-    : others;
+  // Whether a search finds what changed only the server knows; what it has found stays.
+  const isFound = others.length < shelf.discussions.length;
+  const belongs = shown.q ? isFound : discussion.status === shown.status;
+  const discussions = belongs ? [...others, discussion].sort((a, b) => b.updated_at - a.updated_at) : others;
   const speaking = new Set(shelf.speaking);
   if (runs.length) speaking.add(discussion.id);
   else speaking.delete(discussion.id);

@@ -1,20 +1,24 @@
 /** Server-sent events out of bytes that are cut anywhere. */
 
-export interface Frames {
-  /** Take in a piece; gives the data of every event that is whole. */
-  push(piece: Uint8Array): string[];
-}
-
-export function frames(): Frames {
+/**
+ * With every piece that comes, hand out the data of the events that are whole by then; there may be none.
+ * Whoever leaves the loop hangs up.
+ */
+export async function* framed(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[], void> {
+  const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
-  return {
-    push(piece) {
-      const lines = (rest + decoder.decode(piece, { stream: true })).split("\n\n");
-      rest = lines.pop() ?? "";
-      return lines.map(dataOf).filter((data) => data !== "");
-    },
-  };
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
+      rest = frames.pop() ?? "";
+      yield frames.map(dataOf).filter((data) => data !== "");
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
 }
 
 function dataOf(frame: string): string {

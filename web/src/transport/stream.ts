@@ -2,12 +2,12 @@
 
 import { Refusal, send } from "../api.ts";
 import type { Heard } from "../state/discussion.ts";
-import { frames } from "./frames.ts";
+import { framed } from "./frames.ts";
 
 /** `refused`: there is no use in trying again before somebody logs in. */
 export type Connection = "connecting" | "live" | "lost" | "refused";
 
-export interface Listener {
+interface Listener {
   /** Which discussion is open, if any, and what was heard of its runs. */
   following(): { discussion: string | null; after: readonly string[] };
   hear(events: Heard[]): void;
@@ -59,39 +59,37 @@ export class Stream {
   async #listen(attempt: AbortController): Promise<void> {
     this.#listener.connection(this.#failures ? "lost" : "connecting");
     let refused = false;
+    let watch: ReturnType<typeof setTimeout> | undefined;
+    const wait = () => {
+      clearTimeout(watch);
+      watch = setTimeout(() => attempt.abort(), SILENCE);
+    };
+    wait();
     try {
       const { discussion, after } = this.#listener.following();
       const response = await send("GET /api/events", {
         query: { discussion, after: discussion ? after : [] },
         signal: attempt.signal,
       });
-      if (response.body) await this.#read(response.body.getReader(), attempt);
+      for await (const some of response.body ? framed(response.body) : []) {
+        if (attempt.signal.aborted) break;
+        wait();
+        this.#hear(some);
+      }
     } catch (error) {
       refused = error instanceof Refusal && error.status === 401;
       if (error instanceof Refusal && error.status === 404) this.#listener.missing();
+    } finally {
+      clearTimeout(watch);
     }
     if (this.#attempt === attempt) this.#again(refused);
   }
 
-  async #read(reader: ReadableStreamDefaultReader<Uint8Array>, attempt: AbortController): Promise<void> {
-    const parser = frames();
-    let watch = setTimeout(() => attempt.abort(), SILENCE);
-    try {
-      for (;;) {
-        const { done, value } = await reader.read();
-        clearTimeout(watch);
-        if (done || attempt.signal.aborted) return;
-        watch = setTimeout(() => attempt.abort(), SILENCE);
-        const heard = parser.push(value).map((data) => JSON.parse(data) as Heard);
-        if (!heard.length) continue; // a stream that tells nothing is not known to work
-        this.#failures = 0;
-        this.#listener.connection("live");
-        this.#listener.hear(heard);
-      }
-    } finally {
-      clearTimeout(watch);
-      void reader.cancel().catch(() => undefined);
-    }
+  #hear(some: readonly string[]): void {
+    if (!some.length) return; // a stream that tells nothing is not known to work
+    this.#failures = 0;
+    this.#listener.connection("live");
+    this.#listener.hear(some.map((data) => JSON.parse(data) as Heard));
   }
 
   #again(refused: boolean): void {

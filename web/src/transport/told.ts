@@ -2,7 +2,7 @@
 
 import { send, type Asking, type Call } from "../api.ts";
 import type { Calls } from "../wire.ts";
-import { frames } from "./frames.ts";
+import { framed } from "./frames.ts";
 
 /** Leave the loop, or abort by `asking.signal`, to hear no more; the server then stops too. */
 export async function* told<C extends Call>(
@@ -11,17 +11,7 @@ export async function* told<C extends Call>(
 ): AsyncGenerator<Calls[C]["gives"], void> {
   const response = await send(name, asking);
   if (!response.body) return;
-  const reader = response.body.getReader();
-  const parser = frames();
-  let isOver = false;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      isOver = done;
-      if (done) return;
-      for (const data of parser.push(value)) yield JSON.parse(data) as Calls[C]["gives"];
-    }
-  } finally {
-    if (!isOver) void reader.cancel().catch(() => undefined);
+  for await (const some of framed(response.body)) {
+    for (const data of some) yield JSON.parse(data) as Calls[C]["gives"];
   }
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changedOf, changeOf } from "../../src/start/changes.ts";
-import { bodyOf, wrongIn } from "../../src/start/draft.ts";
-import { idOf, namesOf } from "../../src/start/names.ts";
-import { EMPTY, laid, missing, newSeat, tableOf, withoutSeat, withSeat } from "../../src/start/table.ts";
+import { changedOf, changeOf } from "../../src/table/changes.ts";
+import { bodyOf, wrongIn } from "../../src/table/draft.ts";
+import { idOf, namesOf } from "../../src/table/names.ts";
+import { EMPTY, laid, missing, newSeat, tableOf, withoutSeat, withSeat } from "../../src/table/table.ts";
 import type { Discussion, LineUp, Persona } from "../../src/wire.ts";
 
 const SCEPTIC = { id: "per_1", name: "The sceptic" } as Persona;

@@ -1,0 +1,93 @@
+"""A turn while its attempts go on: what was tried, what it used and cost, and how long it took."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from moot.engine.estimate import estimate
+from moot.engine.outcome import status_of, with_advice
+from moot.model.chunks import Usage
+from moot.model.events import Answer, Notice, NoticeKind, Seat, TurnEnded, TurnStarted
+from moot.model.measures import Measure
+from moot.model.money import total
+from moot.model.requests import ModelRequest
+from moot.providers.registry import Resolved
+from moot.streams.act import Act
+from moot.streams.stop import Stop
+from moot.streams.turn import Emit, StreamResult
+
+ActOf = Callable[[], Act]
+MeasureOf = Callable[[str], Measure]
+
+
+class Attempts:
+    model: Resolved
+
+    def __init__(self, seat: Seat, stop: Stop, emit: Emit, measure: MeasureOf, act_of: ActOf | None) -> None:
+        self.seat = seat
+        self.stop = stop
+        self.emit = emit
+        self.act_of = act_of
+        self._measure = measure
+        self._attempts = 0
+        self._usage = Usage()
+        self._cost: float | None = 0.0
+        self._clock = asyncio.get_running_loop().time
+        self._started = self._clock()
+        self._waited = 0.0
+        self._latency = 0.0
+
+    async def start(self) -> None:
+        self._attempts += 1
+        self._waited = self._clock() - self._started
+        await self.emit(
+            [
+                TurnStarted(
+                    participant=self.seat.participant,
+                    stage=self.seat.stage,
+                    round=self.seat.round,
+                    attempt=self._attempts,
+                    model=self.model.name,
+                )
+            ]
+        )
+
+    async def notice(self, kind: NoticeKind, message: str) -> None:
+        await self.emit([Notice(kind=kind, message=message, participant=self.seat.participant)])
+
+    async def count(self, request: ModelRequest, result: StreamResult) -> None:
+        """Add up what the attempt used, by the provider's count or else by our estimate."""
+        self._latency = round(self._clock() - self._started, 4)
+        rate = self._measure(self.model.name).characters_per_token
+        usage, guess = result.usage, estimate(request, result.characters, rate)
+        if usage is None:
+            if not guess.output and result.fault is not None:
+                return
+            usage = guess
+        elif result.finish is None and guess.output > usage.output:  # the count came before the words
+            usage = msgspec.structs.replace(usage, output=guess.output, estimated=True)
+        self._usage += usage
+        cost = await asyncio.to_thread(self.model.provider.cost, self.model.model, usage)
+        self._cost = total((self._cost, cost))
+
+    def stopped_or(self, result: StreamResult) -> StreamResult:
+        return StreamResult(self.stop.reason) if self.stop.reason else result
+
+    def ended(self, result: StreamResult) -> TurnEnded:
+        result = with_advice(result)
+        first = result.first_token
+        return TurnEnded(
+            participant=self.seat.participant,
+            stage=self.seat.stage,
+            round=self.seat.round,
+            status=status_of(result),
+            message=Answer(result.text, result.thoughts, result.details, result.script),
+            model=self.model.name,
+            usage=self._usage,
+            cost=self._cost,
+            finish=result.finish,
+            fault=result.fault,
+            first_token=None if first is None else round(self._waited + first, 4),
+            latency=self._latency,
+        )
