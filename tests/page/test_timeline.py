@@ -26,10 +26,12 @@ chunk = 1000
 pace = 0.05
 """
 FIRST_SEEN = """(box) => {
-    const { top } = box.getBoundingClientRect();
-    const all = [...box.querySelectorAll(".markdown > *")];
-    const seen = all.find((one) => one.getBoundingClientRect().top > top + 10);
-    return seen;
+    const { top, bottom } = box.getBoundingClientRect();
+    const all = [...box.querySelectorAll(".asked, article, .markdown p")];
+    return all.find((one) => {
+        const at = one.getBoundingClientRect();
+        return at.height > 0 && at.top > top + 10 && at.top < bottom;
+    });
 }"""
 # Note where it stands before each frame in which something grew is painted, so that not even a flicker is missed.
 WATCH = """(one) => {
