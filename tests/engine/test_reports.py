@@ -6,10 +6,11 @@ from moot.engine.reports import Reports
 from moot.model.chunks import Usage
 from moot.model.debates import Claim, CrossModel, Ledger, Place, Ranking, Summary
 from moot.model.errors import NotFound
-from moot.model.events import Agreed, Finding, LedgerMade, RankingMade, SummaryMade
+from moot.model.events import Agreed, Finding, LedgerMade, Notice, RankingMade, SummaryMade
 from moot.model.money import Charge
 from moot.store.database import Database
 from moot.store.discussions import Discussions
+from moot.store.findings import NOTICE
 from tests.store.debating import Pen, brief, debating, first_debate, lane, turn
 from tests.store.people import ANNA, BERT, discuss
 from tests.store.running import claim, start
@@ -45,6 +46,15 @@ async def test_a_debate_that_has_just_begun(database: Database) -> None:
     )
 
 
+async def test_notices_are_those_of_the_whole_table(database: Database) -> None:
+    run, held = await first_debate(database)
+    missing = Notice(kind="missing", message="There is no ledger.", seq=1)
+    hers = Notice(kind="fallback", message="Another model is asked.", participant="beta", seq=2)
+    told = {f"{NOTICE}{one.seq}": msgspec.json.encode(one).decode() for one in (missing, hers)}
+    await Pen(database, held).keep(findings=told)
+    assert (await Reports(database).of(ANNA, run.id)).notices == (missing,)
+
+
 async def test_other_modes_have_no_lanes(database: Database) -> None:
     await first_debate(database)
     run = await start(database, await discuss(database), words="Why?")
@@ -56,7 +66,6 @@ async def test_anchors_are_where_each_stage_of_a_lane_begins(database: Database)
     mine, hers = brief(held, "alpha", "debate", "alpha"), brief(held, "beta", "debate", "beta")
     await Pen(database, held).keep([mine, hers, brief(held, "alpha", "synthesis", None)])
     report = await Reports(database).of(ANNA, run.id)
-    assert [one.message for one in report.notices] == ["Something was written."]
     alpha, beta, gamma = report.lanes
     assert alpha.anchors == {"initial": run.message, "debate": mine.id}
     assert beta.anchors == {"initial": run.message, "debate": hers.id}

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
 from tests.page.visiting import visiting
@@ -14,6 +14,23 @@ ROWS = """(wanted) => {
     const tops = [...document.querySelectorAll("article")].map((card) => card.getBoundingClientRect().top);
     const rows = [...new Set(tops)].map((top) => tops.filter((one) => one === top).length);
     return JSON.stringify(rows) === JSON.stringify(wanted);
+}"""
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+# Whether each line begins with words: the point before them lies outside of what is shown.
+BEGINNINGS = """(line) => {
+    const { left } = line.getBoundingClientRect();
+    const lines = new Map();
+    for (const span of line.children) {
+        const { top, left: at } = span.getBoundingClientRect();
+        if (!lines.has(top)) lines.set(top, at + parseFloat(getComputedStyle(span).paddingLeft));
+    }
+    return [...lines.values()].map((at) => Math.abs(at - left) < 1);
+}"""
+UNCOVERED = """(line) => {
+    const { left, top, width, height } = line.getBoundingClientRect();
+    const there = document.elementFromPoint(left + width / 3, top + height / 2);
+    return line.contains(there);
 }"""
 
 
@@ -211,3 +228,20 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     await expect(dots.get_by_role("button", name="Thinker")).to_have_attribute("aria-current", "true")
     await expect(card(page, "Thinker")).to_be_in_viewport()
     await axe(page)
+
+
+async def test_figures_are_broken_into_lines_without_a_point_at_an_end(
+    server: MootServer, page: Page
+) -> None:
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady', 'thinker')}")
+    figures = card(page, "Steady").locator(".figures")
+    await expect(figures).to_have_text(re.compile(r"\d+ in, \d+ out\s+free\s+first word \d+\.\d s"))
+    assert await figures.evaluate(BEGINNINGS) == [True, True]
+
+
+async def test_on_a_phone_nothing_covers_the_figures_of_a_card(server: MootServer, page: Page) -> None:
+    await page.set_viewport_size(PHONE)
+    await page.goto(f"{server.url}/d/{await opened(server, 'long', 'steady', 'thinker')}")
+    figures = card(page, "Long").locator(".figures")
+    await figures.evaluate("(line) => line.scrollIntoView({ block: 'end' })")
+    assert await figures.evaluate(UNCOVERED)

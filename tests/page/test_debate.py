@@ -8,6 +8,10 @@ from tests.page.axe import axe
 from tests.serving import MootServer
 
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
+MARKED = """(words) => {
+    const [range] = CSS.highlights.get("moot-quote") ?? [];
+    return range?.toString() === words;
+}"""
 
 
 async def debate(server: MootServer, *scripts: str, **rules: object) -> dict[str, Any]:
@@ -102,6 +106,38 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     await expect(thread).to_have_count(0)
     await page.emulate_media(color_scheme="dark")
     await axe(page)
+
+
+async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
+    server: MootServer, page: Page
+) -> None:
+    opened = await debate(server, "advocate", "sceptic", "undecided")
+    address = f"{server.url}/d/{opened['discussion']['id']}"
+    await server.heard(opened["run"]["id"])
+    await page.goto(address)
+    claims = page.get_by_role("region", name="Claims")
+    quote = claims.get_by_role("link").last
+    words = await quote.inner_text()
+    await quote.press("Enter")
+    answer = page.locator("article:focus")
+    await expect(answer).to_contain_text(words)
+    await page.wait_for_function(MARKED, arg=words)
+    message = await answer.get_attribute("id")
+    assert page.url == f"{address}#{message}"
+
+    await page.go_back()
+    assert page.url == address
+    await expect(quote).to_be_focused()
+    await expect(quote).to_be_in_viewport()
+    await page.go_forward()
+    await expect(answer).to_have_attribute("id", message or "")
+    await page.wait_for_function(MARKED, arg=words)
+
+    await page.goto("about:blank")
+    await page.goto(f"{address}#{message}")
+    await expect(page.locator(f"#{message}")).to_be_focused()
+    await expect(page.locator(f"#{message}")).to_be_in_viewport()
+    await expect(page.locator(f"#{message}")).to_contain_text(words)
 
 
 async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(

@@ -25,6 +25,11 @@ STAYS = (
 )
 LIGHT, DARK = "rgb(250, 249, 247)", "rgb(20, 21, 23)"  # what --paper is
 
+# How many things are being moved for longer than a moment.
+MOVING = """() => document.getAnimations().filter(
+    (one) => one.effect.getComputedTiming().activeDuration > 100
+).length"""
+
 
 async def opened(server: MootServer, title: str, *models: str) -> str:
     body = {"message": f"About {title}?", "title": title, "participants": models or ("scripted/echo",)}
@@ -249,3 +254,24 @@ async def test_on_a_phone_the_list_is_behind_a_button_and_one_card_fills_the_scr
 async def test_an_address_that_is_nothing_says_so(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/nowhere/at/all")
     await expect(page.get_by_text("There is nothing at this address.")).to_be_visible()
+
+
+async def test_on_a_phone_a_title_and_the_connection_are_shown_once(server: MootServer, page: Page) -> None:
+    await page.set_viewport_size({"width": 390, "height": 844})
+    for path, title in (("models", "Models and keys"), ("personas", "Personas"), ("usage", "Usage")):
+        await page.goto(f"{server.url}/{path}")
+        heading = page.get_by_role("heading", name=title, level=1)
+        await expect(heading).to_have_css("clip-path", "inset(50%)")
+        await expect(page.locator(".bar .title")).to_have_text(title)
+    await page.get_by_role("button", name="Discussions").click()
+    await expect(page.get_by_role("status").filter(has_text="Connected")).to_have_count(1)
+
+
+async def test_nothing_moves_for_whoever_wants_it_still(server: MootServer, page: Page) -> None:
+    body = {"message": "Why?", "title": "Long", "participants": ["scripted/long", "scripted/long"]}
+    reply = await server.post("/api/discussions", body)
+    await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
+    await expect(page.get_by_role("button", name="Stop Alpha")).to_be_visible()
+    assert await page.evaluate(MOVING) == 0
+    await page.emulate_media(reduced_motion="no-preference")
+    await page.wait_for_function(f"() => ({MOVING})() > 0")

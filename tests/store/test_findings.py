@@ -1,10 +1,8 @@
 import msgspec
 
-from moot.model.events import Agreed, BallotCast, Event, Finding, Notice, Recapped, TextDelta
-from moot.store.appending import Entry
+from moot.model.events import Agreed, BallotCast, Finding, Notice
 from moot.store.database import Database
-from moot.store.events import Events
-from moot.store.findings import findings_in, findings_of, notices_of, told_in
+from moot.store.findings import NOTICE, findings_in, findings_of, told_in
 from tests.store.debating import Pen, debating, first_debate
 from tests.store.running import claim, start
 
@@ -42,18 +40,13 @@ async def test_each_run_has_its_own(database: Database) -> None:
     assert sorted(both, key=lambda one: one.seq) == [AGREED, BALLOT]
 
 
-async def test_what_the_table_was_told_of_itself_is_found_among_all_that_was_said(database: Database) -> None:
+async def test_what_was_told_comes_with_what_was_found_in_the_order_of_their_numbers(
+    database: Database,
+) -> None:
     run, held = await first_debate(database)
     cap = Notice(kind="cap", message="The debate is left out.", seq=1)
-    waiting = Notice(kind="waiting", message="Busy.", participant="alpha", seq=2)
-    quoting = TextDelta(participant="alpha", stage="initial", round=0, text='{"type":"notice",', seq=3)
-    missing = Notice(kind="missing", message="There is no ledger.", seq=4)
-    events: list[Event] = [cap, waiting, quoting, missing]
-    bodies = [msgspec.json.encode(one).decode() for one in events]
-    await Events(database).write([Entry(held, 1, bodies)])
-    assert await notices_of(database, run.id) == [cap, missing]
-    recap = Recapped(
-        basis="z", message="msg_1", title="Chairs", discussion="dis_1", recap="rec_1", cost=None, seq=5
-    )
-    await Pen(database, held).keep(findings=named(AGREED, recap))
-    assert await told_in(database, [run.id]) == [cap, waiting, missing, recap]
+    waiting = Notice(kind="waiting", message="Busy.", participant="alpha", seq=12)
+    notices = {f"{NOTICE}{one.seq}": msgspec.json.encode(one).decode() for one in (waiting, cap)}
+    await Pen(database, held).keep(findings={**notices, **named(AGREED)})
+    assert await told_in(database, [run.id]) == [cap, AGREED, waiting]
+    assert await findings_of(database, run.id) == [AGREED]

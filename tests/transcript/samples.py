@@ -91,6 +91,7 @@ REPORT = Report(
     ranking=RANKING,
     claims=LEDGER.claims,
     flips=LEDGER.flips,
+    unproven=LEDGER.unproven,
     agreed=None,
     notices=(),
     decisions=(),

@@ -119,7 +119,7 @@ class Live {
     if (!open || open.before === null) return;
     const page = await call("GET /api/discussions/{id}", {
       path: { id: open.id },
-      query: { before: open.before, limit: 100, told: true },
+      query: { before: open.before, limit: 100 },
     });
     if (this.open?.id === open.id) this.open = withOlder(this.open, page);
   }
@@ -136,8 +136,7 @@ class Live {
 
   async #readOpen(id: string): Promise<void> {
     try {
-      // What is told besides is heard, once one listens.
-      const query = { limit: 100, told: this.open?.discussion === null };
+      const query = { limit: 100 };
       const page = await call("GET /api/discussions/{id}", { path: { id }, query });
       if (this.open?.id !== id) return;
       this.open = hear(withPage(this.open, page), this.#waiting ?? []);

@@ -650,6 +650,7 @@ export interface Message {
   latency: number | null;
   first_token: number | null;
   fault: Fault | null;
+  finish: "content_filter" | "length" | "stop" | "tool_calls" | null;
   audience: readonly string[] | null;
   thread: string | null;
   files: readonly string[] | null;
@@ -987,6 +988,7 @@ export interface Report {
   ranking: Ranking | null;
   claims: readonly Claim[];
   flips: readonly Flip[];
+  unproven: number;
   agreed: Agreed | null;
   decisions: readonly Decided[];
   notices: readonly Notice[];

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { announcement } from "../src/state/announcing.ts";
-import { hear, opened } from "../src/state/discussion.ts";
+import { hear, opened, withPage } from "../src/state/discussion.ts";
 import type { Event } from "../src/wire.ts";
-import { begins, DISCUSSION, ended, numbered, says, started, stops } from "./events.ts";
+import { begins, DISCUSSION, ended, message, numbered, page, says, started, stops } from "./events.ts";
 
 const said = (...events: object[]) => {
   const open = hear(opened("dis_1"), numbered("run_1", ...events) as Event[]);
@@ -26,6 +26,19 @@ test("the end tells how many answered and who failed", () => {
     ended(),
   ];
   assert.equal(said(...all), "One answer is there. Beta failed.");
+});
+
+test("who was stopped is said while others go on, and at the end", () => {
+  const begun = [started, begins("alpha"), begins("beta"), stops("alpha", "Round", "stopped")];
+  assert.equal(said(...begun), "Alpha was stopped. Beta is speaking.");
+  const over = [...begun, stops("beta", "", "stopped"), ended("stopped")];
+  assert.equal(said(...over), "0 answers are there. Alpha and Beta were stopped.");
+});
+
+test("who was stopped is said after a reload", () => {
+  const stopped = { ...message("msg_2", "run_1", "alpha", "Round"), status: "stopped" } as const;
+  const read = withPage(opened("dis_1"), page([message("msg_1", "run_1", null, "Which?"), stopped]));
+  assert.equal(announcement(read.runs.at(-1), DISCUSSION), "0 answers are there. Alpha was stopped.");
 });
 
 test("nothing is said of nothing", () => {

@@ -40,6 +40,7 @@ export function report(parts: Partial<Report> = {}): Report {
     ranking: null,
     claims: [],
     flips: [],
+    unproven: 0,
     agreed: null,
     notices: [],
     cost: 0,

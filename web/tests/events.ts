@@ -84,6 +84,7 @@ export function message(id: string, run: string, who: string | null, content: st
     model: who ? `scripted/${who[0]}` : null,
     first_token: 0.1,
     latency: 0.2,
+    finish: "stop",
     version: 1,
     versions: 1,
     edited: false,

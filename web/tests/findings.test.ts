@@ -19,9 +19,9 @@ test("what was heard is shown before anything was read", () => {
 });
 
 test("what was read is shown where nothing was heard, as after a reload", () => {
-  const read = report({ summary: summary("Read"), claims: [claim("Read")] });
+  const read = report({ summary: summary("Read"), claims: [claim("Read")], unproven: 3 });
   const found = findingsOf(heardOf(), { report: read, heard: 0 });
-  assert.deepEqual([found.summary?.overview, found.claims[0]?.claim], ["Read", "Read"]);
+  assert.deepEqual([found.summary?.overview, found.claims[0]?.claim, found.unproven], ["Read", "Read", 3]);
 });
 
 test("what was heard since counts, and what was heard before does not", () => {

@@ -65,8 +65,6 @@ test("what was told of a run that is over is read with it, and heard once where 
   const [again] = hear(withPage(opened("dis_1"), read), told).runs;
   assert.equal(again?.notices.length, 1);
   assert.equal(again?.recaps.length, 1);
-  const [going] = withPage(opened("dis_1"), { ...read, runs: [live("run_1")] }).runs;
-  assert.equal(going?.notices.length, 0);
 });
 
 test("each of several turns has its own remarks, when they are heard and when they are read", () => {

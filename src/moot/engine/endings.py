@@ -38,6 +38,7 @@ def turn_message(scene: Scene, ended: TurnEnded) -> Message:
         latency=ended.latency,
         first_token=ended.first_token,
         fault=ended.fault,
+        finish=ended.finish,
         audience=scene.plan.to,
         version_of=scene.plan.again.answer if scene.plan.again else None,
         created_at=time.time(),

@@ -22,6 +22,7 @@ from moot.model.discussions import Message
 from moot.model.events import (
     FINDINGS,
     Event,
+    Notice,
     RunEnded,
     RunStarted,
     StageStarted,
@@ -31,6 +32,7 @@ from moot.model.events import (
 from moot.model.money import Charge
 from moot.store.appending import Ending, Entry, Kept
 from moot.store.events import Events, Written
+from moot.store.findings import NOTICE
 from moot.store.runs import Claim
 
 GAP_SECONDS, LONGEST_GAP = 0.025, 0.25  # between two batches: longer where writing takes long, or many speak
@@ -126,11 +128,9 @@ class RunJournal:
 
     def _taken(self, bodies: list[str]) -> Kept | None:
         """Put together what is kept with the events, if anything is."""
-        findings = {
-            item.basis: body
-            for item, body in zip(self._pending, bodies, strict=True)
-            if isinstance(item, FINDINGS)
-        }
+        first = self._seq - len(bodies) + 1
+        told = zip(range(first, self._seq + 1), self._pending, bodies, strict=True)
+        findings = {basis: body for seq, item, body in told if (basis := _basis(item, seq))}
         if not self._kept and not findings:
             return None
         return Kept(
@@ -146,6 +146,17 @@ class RunJournal:
         if isinstance(item, Growing):
             return encode(replace(item.first, text="".join(item.texts), **stamp)).decode()
         return encode(replace(item, **stamp)).decode()
+
+
+def _basis(item: Event | Growing, seq: int) -> str | None:
+    """Name what is kept of an event beside the log, if anything is."""
+    match item:
+        case Notice():
+            return f"{NOTICE}{seq}"
+        case _ if isinstance(item, FINDINGS):
+            return item.basis
+        case _:
+            return None
 
 
 def _continues(one: TextDelta | ThoughtDelta, other: TextDelta | ThoughtDelta) -> bool:

@@ -14,7 +14,7 @@ from moot.model.events import Agreed, Decided, Finding, LedgerMade, Notice, Rank
 from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.findings import findings_of, notices_of
+from moot.store.findings import told_in
 from moot.store.lanes import Lanes
 from moot.store.runs import Runs
 
@@ -32,7 +32,7 @@ class LaneReport(Lane, frozen=True, kw_only=True):
 class Report(Run, frozen=True, kw_only=True):
     """A run with all that is known of it. Only a debate has lanes, and what is found in them; `decisions` are a director's.
 
-    `notices` are what was told of it as a whole. `cost` is in US dollars as far as prices are known; `unpriced` counts the calls whose price nobody knows.
+    `unproven` counts quotes that are in no answer, and were dropped. `notices` are what was told of it as a whole. `cost` is in US dollars as far as prices are known; `unpriced` counts the calls whose price nobody knows.
     """
 
     lanes: tuple[LaneReport, ...]
@@ -40,6 +40,7 @@ class Report(Run, frozen=True, kw_only=True):
     ranking: Ranking | None
     claims: tuple[Claim, ...]
     flips: tuple[Flip, ...]
+    unproven: int
     agreed: Agreed | None
     decisions: tuple[Decided, ...]
     notices: tuple[Notice, ...]
@@ -65,7 +66,8 @@ class Reports:
 
     async def of(self, tenant: str, id: str) -> Report:
         run = await self._runs.get(tenant, id)
-        found = await findings_of(self._database, id)
+        told = await told_in(self._database, [id])
+        found = [one for one in told if not isinstance(one, Notice)]
         ledger = _newest(LedgerMade, found)
         ranking, summary = _newest(RankingMade, found), _newest(SummaryMade, found)
         spent = await self._bills.of_run(id)
@@ -76,9 +78,10 @@ class Reports:
             ranking=ranking.ranking if ranking else None,
             claims=ledger.ledger.claims if ledger else (),
             flips=ledger.ledger.flips if ledger else (),
+            unproven=ledger.ledger.unproven if ledger else 0,
             agreed=_newest(Agreed, found),
             decisions=tuple(sorted((one for one in found if isinstance(one, Decided)), key=_turn)),
-            notices=tuple(await notices_of(self._database, id)),
+            notices=tuple(one for one in told if isinstance(one, Notice) and one.participant is None),
             usage=spent.usage,
             cost=spent.cost,
             unpriced=spent.unpriced,

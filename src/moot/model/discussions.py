@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from moot.model.advisors import Advisors
-from moot.model.chunks import Usage
+from moot.model.chunks import Finish, Usage
 from moot.model.debates import Debate
 from moot.model.directed import Directed
 from moot.model.events import RunStatus, TurnStatus
@@ -83,6 +83,7 @@ class Message(Struct, frozen=True, kw_only=True):
     latency: float | None = None
     first_token: float | None = None
     fault: Fault | None = None
+    finish: Finish | None = None
     audience: tuple[str, ...] | None = None
     thread: str | None = None
     files: tuple[str, ...] | None = None

@@ -23,6 +23,7 @@ WORDS = (
     "latency",
     "first_token",
     "fault",
+    "finish",
     "script",
 )
 OWN = ("id", "number", "run", "version_of", "created_at")  # of a version, where it is listed as one

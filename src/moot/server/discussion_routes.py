@@ -25,7 +25,6 @@ from moot.store.findings import told_in
 
 Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
-Told = Annotated[bool, QueryParameter(description="Also what was told in the runs of these messages")]
 Key = Annotated[
     str | None,
     HeaderParameter(
@@ -40,7 +39,7 @@ Key = Annotated[
 class DiscussionRead(Struct, frozen=True, kw_only=True):
     """A discussion with its newest messages; `before` asks for the page before them, if there is one.
 
-    `told` is what was told in their runs besides: notices, and what other discussions came to.
+    `told` is what was told in their runs beside words: notices, and of what else there are recaps.
     """
 
     discussion: Discussion
@@ -101,18 +100,17 @@ class DiscussionRoutes(Controller):
         database: Given[Database],
         before: Before = None,
         limit: Limit = 50,
-        told: Told = False,
     ) -> DiscussionRead:
         discussion = await discussions.get(caller.tenant, id)
         messages = await discussions.messages(id, before=before, limit=limit + 1, hidden=False)
         page = messages[-limit:]
-        runs = {one.run for one in page if one.run} if told else ()
+        told = await told_in(database, {one.run for one in page if one.run})
         return DiscussionRead(
             discussion=discussion,
             messages=page,
             before=page[0].number if len(messages) > limit else None,
             runs=await discussions.live_runs(caller.tenant, id),
-            told=tuple(await told_in(database, runs)) if runs else (),
+            told=tuple(one for one in told if isinstance(one, (Notice, Recapped))),
         )
 
     @patch("/{id:str}", summary="Change a discussion; what is left out stays as it is")

@@ -277,6 +277,7 @@ message = Table(
     Column("latency", Float(53), nullable=True),
     Column("first_token", Float(53), nullable=True),
     Column("fault", Json(Fault), nullable=True),
+    Column("finish", Text, nullable=True),  # why its model ended it
     Column("audience", Json(Strings), nullable=True),
     Column("thread", Text, nullable=True),  # the participant whose own thread it is in; None is the main one
     Column("files", Json(Strings), nullable=True),
@@ -303,7 +304,7 @@ lane = Table(  # one participant's way through a debate
     Column("late", Boolean, nullable=False),
 )
 
-finding = Table(  # what was found out in a run: the event that told of it, by what it rests on
+finding = Table(  # what was found out in a run, by what it rests on, and what was told of it: the events that did so
     "finding",
     metadata,
     Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),

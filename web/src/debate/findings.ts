@@ -23,7 +23,7 @@ export interface Findings {
   readonly cost: number | null;
 }
 
-type Written = Pick<Report, "claims" | "flips">;
+type Written = Pick<Report, "claims" | "flips" | "unproven">;
 
 export function findingsOf(run: Run, reading: Reading | null): Findings {
   const report = reading?.report ?? null;
@@ -35,7 +35,7 @@ export function findingsOf(run: Run, reading: Reading | null): Findings {
     ranking: newer(run.ranking, report?.ranking, since, (one) => one.ranking),
     claims: ledger?.claims ?? [],
     flips: ledger?.flips ?? [],
-    unproven: run.ledger?.ledger.unproven ?? 0,
+    unproven: ledger?.unproven ?? 0,
     agreed: newer(run.agreed, report?.agreed, since, (one) => one),
     lanes: report?.lanes ?? [],
     voted: run.ballots.filter((one) => one.seq > (run.ranking?.seq ?? 0)).map((one) => one.participant),

@@ -1,12 +1,7 @@
 /** Going to a message, wherever it is: views open what hides it, and it is scrolled to as soon as it is there. */
 
 import { findQuote, showQuote } from "../markdown/quote.ts";
-
-export interface Wish {
-  readonly message: string;
-  /** Words in it that are to be marked. */
-  readonly quote: string;
-}
+import type { Quoted } from "../shell/route.svelte.ts";
 
 const FRAMES = 90; // in which what is opened for it may appear
 const STEADY = 800; // milliseconds in which what is still being drawn must not push it away
@@ -14,7 +9,8 @@ const PATIENT = 5000; // milliseconds in which words that are sought may be draw
 const MARKED = 4000;
 
 class Jump {
-  wish = $state.raw<Wish | null>(null);
+  /** The quote is to be marked; where it is empty, the message alone is sought. */
+  wish = $state.raw<Quoted | null>(null);
 
   to(message: string, quote = ""): void {
     this.wish = { message, quote };
@@ -24,13 +20,19 @@ class Jump {
 export const jump = new Jump();
 
 /** Wait until an element is there; null where it does not come. */
-export async function appeared(id: string): Promise<HTMLElement | null> {
+export async function appeared(find: () => HTMLElement | null): Promise<HTMLElement | null> {
   for (let frame = 0; frame < FRAMES; frame++) {
-    const found = document.getElementById(id);
+    const found = find();
     if (found?.checkVisibility()) return found;
     await new Promise(requestAnimationFrame);
   }
-  return document.getElementById(id);
+  return find();
+}
+
+/** Find the links that show a quote. */
+export function linksOf({ message, quote }: Quoted): readonly HTMLElement[] {
+  const links = document.querySelectorAll<HTMLElement>(`[data-quoted="${CSS.escape(message)}"]`);
+  return [...links].filter((link) => link.textContent === quote);
 }
 
 /** Scroll to an element and to the words that are sought in it, mark both, and let the keyboard go on from there. */

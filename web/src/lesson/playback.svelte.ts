@@ -28,7 +28,9 @@ export class Playback {
     const found = this.#at === null ? -1 : this.moments.findIndex((one) => one.id === this.#at);
     return found < 0 ? this.moments.length - 1 : found;
   });
-  readonly isLive = $derived(this.#at === null || this.place === this.moments.length - 1);
+  readonly isNewest = $derived(this.#at === null || this.place === this.moments.length - 1);
+  /** Whether more is to come. */
+  readonly goesOn = $derived(this.runs.some(goesOn));
   readonly now = $derived<Moment | null>(this.moments[this.place] ?? null);
   readonly done = $derived(
     this.moments.slice(0, this.place + 1).flatMap((one) => (one.action ? [one.action] : [])),
@@ -60,13 +62,13 @@ export class Playback {
     this.go(this.place + by);
   }
 
-  live(): void {
+  follow(): void {
     this.go(this.moments.length - 1);
   }
 
   /** Play from here on, or from the start where there is nothing after this. */
   play(): void {
-    if (this.isLive) this.#look(0);
+    if (this.isNewest) this.#look(0);
     this.playing = this.moments.length > 1;
     this.#wait();
   }
@@ -81,7 +83,7 @@ export class Playback {
     if (!this.playing || !this.now) return;
     this.#timer = setTimeout(() => {
       this.#look(this.place + 1);
-      if (this.isLive) this.pause();
+      if (this.isNewest) this.pause();
       else this.#wait();
     }, pause(this.now));
   }

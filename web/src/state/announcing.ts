@@ -9,15 +9,22 @@ import { isAnswered, isLive, type Turn } from "./turn.ts";
 export function announcement(run: Run | undefined, discussion: Discussion): string {
   if (!run || run.turns.length === 0) return "";
   const name = (turn: Turn) => person(discussion, turn.participant, turn.name).name;
+  const who = (is: (turn: Turn) => boolean) => run.turns.filter(is).map(name);
+  const stopped = who((turn) => turn.state === "stopped" || turn.state === "interrupted");
+  const cut = stopped.length ? `${listed(stopped)} ${were(stopped)} stopped.` : "";
   if (goesOn(run)) {
-    const speaking = run.turns.filter(isLive).map(name);
-    return speaking.length ? `${listed(speaking)} ${speaking.length > 1 ? "are" : "is"} speaking.` : "";
+    const speaking = who(isLive);
+    return joined(cut, speaking.length ? `${listed(speaking)} ${are(speaking)} speaking.` : "");
   }
-  const failed = run.turns.filter((turn) => turn.state === "failed").map(name);
+  const failed = who((turn) => turn.state === "failed");
   const answers = run.turns.filter(isAnswered).length;
   const said = answers === 1 ? "One answer is there." : `${answers} answers are there.`;
-  return failed.length ? `${said} ${listed(failed)} failed.` : said;
+  return joined(said, cut, failed.length ? `${listed(failed)} failed.` : "");
 }
+
+const joined = (...sentences: readonly string[]): string => sentences.filter(Boolean).join(" ");
+const are = (names: readonly string[]): string => (new Set(names).size > 1 ? "are" : "is");
+const were = (names: readonly string[]): string => (new Set(names).size > 1 ? "were" : "was");
 
 function listed(names: readonly string[]): string {
   const all = [...new Set(names)];

@@ -2,7 +2,7 @@
 
 import type { Change, Discussion, DiscussionRead, Event, Message, Resync, Run as Stored } from "../wire.ts";
 import { renewing } from "./renewal.ts";
-import { emptyRun, forgotten, goesOn, read, standing, told, withTold, type Run } from "./run.ts";
+import { emptyRun, forgotten, goesOn, read, reminded, standing, told, type Run } from "./run.ts";
 
 export interface Open {
   readonly id: string;
@@ -25,9 +25,9 @@ export function opened(id: string): Open {
 /** Take in the newest page, when the discussion is opened, or again after something has changed. */
 export function withPage(open: Open, page: DiscussionRead): Open {
   const isGap = isApart(open, page);
-  const runs = grouped(isGap ? open.runs.filter(goesOn) : open.runs, page.messages);
+  const runs = withTold(grouped(isGap ? open.runs.filter(goesOn) : open.runs, page.messages), page.told);
   const before = isGap || open.discussion === null ? page.before : open.before;
-  return withAsides(withRuns({ ...open, runs, before, discussion: page.discussion }, page.runs), page);
+  return withRuns({ ...open, runs, before, discussion: page.discussion }, page.runs);
 }
 
 /** Tell whether so much came since that there is a gap between what is known and the newest page. */
@@ -41,26 +41,25 @@ function isApart({ runs }: Open, page: DiscussionRead): boolean {
 /** Take in the page before what is there. */
 export function withOlder(open: Open, page: DiscussionRead): Open {
   const known = new Map(open.runs.map((run) => [run.id, run]));
-  const older = grouped([], page.messages).map((run) => {
+  const older = withTold(grouped([], page.messages), page.told).map((run) => {
     const newer = known.get(run.id);
     known.delete(run.id);
     return newer ? joined(run, newer) : run;
   });
   const runs = [...older, ...open.runs.filter((run) => known.has(run.id))];
-  return withAsides({ ...open, runs, before: page.before }, page);
-}
-
-/** Take in what was told in runs besides what was said, unless it was heard, or will be. */
-function withAsides(open: Open, { told }: DiscussionRead): Open {
-  const unheard = (run: Run) => (run.heard || goesOn(run) ? [] : told.filter((one) => one.run === run.id));
-  return { ...open, runs: open.runs.map((run) => unheard(run).reduce(withTold, run)) };
+  return { ...open, runs, before: page.before };
 }
 
 /** Put the parts of a run together that are on two pages; what is newer counts. */
 function joined(older: Run, newer: Run): Run {
   const keys = new Set(newer.turns.map((turn) => turn.key));
   const turns = [...older.turns.filter((turn) => !keys.has(turn.key)), ...newer.turns];
-  return { ...newer, asked: newer.asked ?? older.asked, turns };
+  const told = [...older.notices, ...older.recaps];
+  return told.reduce(reminded, { ...newer, asked: newer.asked ?? older.asked, turns });
+}
+
+function withTold(runs: readonly Run[], told: DiscussionRead["told"]): readonly Run[] {
+  return runs.map((run) => told.filter((event) => event.run === run.id).reduce(reminded, run));
 }
 
 /** Take in one message that was changed. */

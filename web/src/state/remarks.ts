@@ -8,20 +8,21 @@ import { isLive, type Turn } from "./turn.ts";
 const LASTING: ReadonlySet<Notice["kind"]> = new Set(["fallback", "lead_replaced", "missing"]);
 
 export function remarksOn(run: Run, turn: Turn): readonly Notice[] {
-  if (!run.notices.length) return [];
   const own = run.notices.filter((one) => one.participant === turn.participant);
   if (!own.length) return own;
-  const here = turn.at || Infinity; // whoever has not begun comes last
-  const before = others(run, turn).filter((at) => at < here);
-  const until = before.length === others(run, turn).length ? Infinity : here;
-  const its = own.filter((one) => one.at > Math.max(0, ...before) && one.at <= until);
+  const turns = turnsOf(run, turn);
+  const its = own.filter((notice) => holder(turns, notice)?.key === turn.key);
   const isTrying = isLive(turn) && !turn.text && !turn.thoughts;
   return isTrying ? its.slice(-1) : its.filter((one) => LASTING.has(one.kind));
 }
 
-/** When the other turns of the same participant ended, or began where they go on. */
-function others(run: Run, turn: Turn): readonly number[] {
-  return run.turns
-    .filter((one) => one.participant === turn.participant && one.key !== turn.key)
-    .map((one) => one.at);
+/** All turns of the same participant; one that has not begun comes last. */
+function turnsOf(run: Run, turn: Turn): readonly Turn[] {
+  const own = run.turns.filter((one) => one.participant === turn.participant);
+  return own.some((one) => one.key === turn.key) ? own : [...own, turn];
+}
+
+/** Find the turn in which something was told: the first that had not ended then. */
+function holder(turns: readonly Turn[], notice: Notice): Turn | undefined {
+  return turns.find(({ until }) => until === null || until >= notice.at) ?? turns.at(-1);
 }

@@ -85,8 +85,9 @@ function applied(run: Run, event: Event): Run {
       return { ...run, stages: [...run.stages, { stage: event.stage, round: event.round }] };
     case "notice":
       return {
-        ...withTold(run, event),
+        ...run,
         status: event.kind === "retried" ? "running" : run.status,
+        notices: withOne(run.notices, event),
       };
     case "turn_started":
       return {
@@ -126,7 +127,7 @@ function applied(run: Run, event: Event): Run {
     case "decision":
       return { ...run, decisions: [...run.decisions.filter((one) => one.turn !== event.turn), event] };
     case "recap":
-      return withTold(run, event);
+      return { ...run, recaps: withOne(run.recaps, event) };
     case "run_ended":
       return { ...run, status: event.status };
     case "prompted":
@@ -134,17 +135,6 @@ function applied(run: Run, event: Event): Run {
     default:
       return unheardOf(event, run);
   }
-}
-
-/** Take in what was told besides what was said. What was read of a run that was over is told again where it goes on. */
-export function withTold(run: Run, event: Notice | Recapped): Run {
-  return event.type === "recap"
-    ? { ...run, recaps: once(run.recaps, event) }
-    : { ...run, notices: once(run.notices, event) };
-}
-
-function once<E extends Event>(events: readonly E[], event: E): readonly E[] {
-  return [...events.filter((one) => one.seq !== event.seq), event];
 }
 
 /** A newer server may tell of things that this page does not know; they are left alone. */
@@ -184,11 +174,24 @@ export function read(run: Run, messages: readonly Message[]): Run {
     const known = turns[place];
     if (!known) turns.push(turn);
     else if (!isLive(known)) {
-      const { finish, dropped, renewal } = known;
-      turns[place] = { ...turn, finish, dropped, renewal };
+      const { dropped, renewal } = known;
+      turns[place] = { ...turn, dropped, renewal };
     }
   }
   return { ...run, asked, turns };
+}
+
+/** Take in what was read of what was told in a run beside words; it may be told again. */
+export function reminded(run: Run, event: Notice | Recapped): Run {
+  return event.type === "notice"
+    ? { ...run, notices: withOne(run.notices, event) }
+    : { ...run, recaps: withOne(run.recaps, event) };
+}
+
+/** Put an event among others of its kind, once and in the order of their numbers. */
+function withOne<E extends { seq: number }>(some: readonly E[], event: E): readonly E[] {
+  if (some.some((one) => one.seq === event.seq)) return some;
+  return [...some, event].sort((a, b) => a.seq - b.seq);
 }
 
 /** Take in how a run stands by a list of those that are live; one that has ended goes on only if it was tried again. */

@@ -37,6 +37,8 @@ export interface Turn {
   readonly renewal: Turn | null;
   /** When it began; once it is over, when it ended. */
   readonly at: number;
+  /** When it ended; null while it goes on. */
+  readonly until: number | null;
 }
 
 export interface Seat {
@@ -79,6 +81,7 @@ export function fresh(run: string, seat: Seat, at: number): Turn {
     edited: false,
     renewal: null,
     at,
+    until: null,
   };
 }
 
@@ -100,6 +103,8 @@ export function turnOf(message: Message): Turn | null {
     usage: message.usage,
     cost: message.cost,
     fault: message.fault,
+    finish: message.finish,
+    until: message.created_at,
     firstToken: message.first_token,
     latency: message.latency,
     audience: message.audience,
@@ -158,6 +163,7 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
         firstToken: event.first_token,
         latency: event.latency,
         finish: event.finish,
+        until: event.at,
       };
     default:
       return turn;

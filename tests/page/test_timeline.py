@@ -1,0 +1,185 @@
+"""Reading a discussion: what one reads stays in its place, and there is always a way to the newest."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest_asyncio
+from playwright.async_api import Locator, Page, Route, expect
+
+from tests.page.visiting import visiting
+from tests.serving import MootServer
+
+NEAR = 2.0  # pixels
+RUNS = 40  # of three messages each: more than a page
+SETTINGS = '[providers.scripted]\nscript = "talkers.toml"\n'
+TALK = "Everyone who sits at it can see everyone else, and nobody has to stand up. "
+SCRIPT = f"""
+[brief]
+answer = '''{TALK * 10}'''
+chunk = 1000
+[talker]
+answer = '''{TALK * 3}\n\n'''
+fault = "endless"
+chunk = 1000
+pace = 0.05
+"""
+FIRST_SEEN = """(box) => {
+    const { top, bottom } = box.getBoundingClientRect();
+    const all = [...box.querySelectorAll(".asked, article, .markdown p")];
+    return all.find((one) => {
+        const at = one.getBoundingClientRect();
+        return at.height > 0 && at.top > top + 10 && at.top < bottom;
+    });
+}"""
+# Note where it stands before each frame in which something grew is painted, so that not even a flicker is missed.
+WATCH = """(one) => {
+    const note = () => window.tops.push(one.getBoundingClientRect().top);
+    window.tops = [];
+    window.watch?.disconnect();
+    window.watch = new ResizeObserver(note);
+    window.watch.observe(one.closest("[aria-label='What was said']").firstElementChild);
+    note();
+}"""
+LONGER = "([box, height, by]) => box.scrollHeight > height + by"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def talkers(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
+    (tmp_path / "talkers.toml").write_text(SCRIPT, "utf-8")
+    async with visiting(page, tmp_path, settings=SETTINGS) as server:
+        yield server
+
+
+async def talk(server: MootServer, runs: int, mode: str = "parallel") -> tuple[str, str]:
+    """Let much be said, and then somebody speak without end; return the discussion and that run."""
+    table = {"participants": [f"scripted/{name}" for name in ("brief", "brief")], "rounds": 1}
+    body = {"message": "Why a round table?", "title": "Tables", "mode": mode, **table}
+    reply = await server.post("/api/discussions", body)
+    assert reply.status == 201, reply
+    id = str(reply.body["discussion"]["id"])
+    await server.heard(reply.body["run"]["id"])
+    for count in range(runs - 1):
+        said = await server.post(f"/api/discussions/{id}/messages", {"message": f"And why {count}?"})
+        await server.heard(said.body["run"]["id"])
+    people = [{"id": one, "name": one, "model": "scripted/talker"} for one in ("alpha", "beta")]
+    await server.call("PATCH", f"/api/discussions/{id}", {"participants": people})
+    said = await server.post(f"/api/discussions/{id}/messages", {"message": "And now?"})
+    assert said.status == 202, said
+    return id, str(said.body["run"]["id"])
+
+
+@asynccontextmanager
+async def reading(page: Page) -> AsyncIterator[None]:
+    """Look at the first words in view; they stand still in every frame until the block ends."""
+    words = await box(page).evaluate_handle(FIRST_SEEN)
+    await words.evaluate(WATCH)
+    yield
+    tops = [
+        *await page.evaluate("window.tops"),
+        await words.evaluate("(one) => one.getBoundingClientRect().top"),
+    ]
+    assert max(tops) - min(tops) < NEAR, tops
+
+
+def box(page: Page) -> Locator:
+    return page.get_by_role("region", name="What was said")
+
+
+@asynccontextmanager
+async def growing(page: Page, by: int) -> AsyncIterator[None]:
+    """Wait at the end of the block until more is shown than at its beginning, by so many pixels."""
+    height = await box(page).evaluate("(box) => box.scrollHeight")
+    yield
+    await page.wait_for_function(LONGER, arg=[await box(page).element_handle(), height, by])
+
+
+async def grown(page: Page) -> None:
+    async with growing(page, 600):
+        pass
+
+
+async def scroll(page: Page, by: float) -> None:
+    """Turn the wheel over what was said, and wait until that has come to rest."""
+    await box(page).hover()
+    await box(page).evaluate(
+        "(box) => { window.rested = false; box.onscrollend = () => (window.rested = true); }"
+    )
+    await page.mouse.wheel(0, by)
+    if by:
+        await page.wait_for_function("() => window.rested")
+
+
+async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
+    talkers: MootServer, page: Page
+) -> None:
+    id, run = await talk(talkers, RUNS)
+    asked, free = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        asked.set()
+        await free.wait()
+        await route.continue_()
+
+    await page.route(lambda url: "before=" in url, hold)
+    await page.goto(f"{talkers.url}/d/{id}")
+    await expect(page.get_by_role("article").last).to_contain_text("nobody has to stand up")
+    async with asyncio.timeout(30):
+        while not asked.is_set():
+            await scroll(page, -await box(page).evaluate("(box) => box.scrollTop"))
+    known = await page.get_by_role("article").count()
+
+    async with reading(page), growing(page, 1):  # what is out of sight is painted when it is over
+        await talkers.post(f"/api/runs/{run}/stop")
+    async with reading(page):
+        free.set()
+        await expect(page.get_by_text("Why a round table?")).to_have_count(1)
+    assert await page.get_by_role("article").count() > known
+
+
+async def test_the_way_to_the_newest_is_there_when_one_is_away_and_nothing_moves_meanwhile(
+    talkers: MootServer, page: Page
+) -> None:
+    id, run = await talk(talkers, 4)
+    await page.goto(f"{talkers.url}/d/{id}")
+    newest = page.get_by_role("button", name="Newest")
+    await expect(page.get_by_role("article").last).to_contain_text("nobody has to stand up")
+    await grown(page)
+    await expect(newest).to_have_count(0)
+
+    await scroll(page, 300)
+    await expect(newest).to_be_visible()
+    async with reading(page):
+        await grown(page)
+    await scroll(page, -500)
+    async with reading(page):
+        await grown(page)
+    await newest.click()
+    await expect(newest).to_have_count(0)
+    await expect(page.get_by_text("And now?")).to_be_in_viewport()
+
+    await talkers.post(f"/api/runs/{run}/stop")
+    await talkers.heard(run)
+    await scroll(page, 300)
+    await newest.click()
+    await expect(newest).to_have_count(0)
+    await expect(page.get_by_role("article").last.get_by_role("button", name="Copy")).to_be_in_viewport()
+
+
+async def test_who_follows_the_end_of_rounds_is_let_go_and_led_back(talkers: MootServer, page: Page) -> None:
+    id, _ = await talk(talkers, 3, mode="consensus")
+    await page.goto(f"{talkers.url}/d/{id}")
+    newest = page.get_by_role("button", name="Newest")
+    await grown(page)
+    await expect(page.get_by_role("button", name="Stop here")).to_be_in_viewport()
+    await expect(newest).to_have_count(0)
+
+    await scroll(page, -700)
+    await expect(newest).to_be_visible()
+    async with reading(page):
+        await grown(page)
+    await newest.click()
+    await expect(newest).to_have_count(0)
+    await grown(page)
+    await expect(page.get_by_role("button", name="Stop here")).to_be_in_viewport()

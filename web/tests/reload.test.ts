@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { hear, opened, withOlder, withPage, type Open } from "../src/state/discussion.ts";
+import { remarksOn } from "../src/state/remarks.ts";
+import type { DiscussionRead, Event, Message } from "../src/wire.ts";
+import { ended, message, numbered, page, started } from "./events.ts";
+import { ends, speaks, tells } from "./debates.ts";
+
+const RUN = "run_1";
+const recap = { type: "recap", message: "msg_0", title: "Chairs", discussion: "dis_2", recap: "rec_1" };
+const cut = (who: string, at: string) => ({ ...ends(who, at), finish: "length" });
+
+/** A run in which much is told beside words, and as much about the first turn of somebody as about its second. */
+const HEARD = numbered(
+  RUN,
+  started,
+  recap,
+  speaks("alpha", "initial"),
+  speaks("beta", "initial"),
+  tells("fallback", "Another model is asked.", "alpha"),
+  speaks("alpha", "initial"),
+  tells("retry", "Tried again.", "beta"),
+  ends("alpha", "initial"),
+  cut("beta", "initial"),
+  tells("agreed", "They agree."),
+  speaks("alpha", "debate"),
+  tells("missing", "There is no ledger."),
+  cut("alpha", "debate"),
+  speaks("beta", "debate"),
+  tells("fallback", "Another model is asked.", "beta"),
+  speaks("beta", "debate"),
+  ends("beta", "debate", "stopped"),
+  ended(),
+);
+
+/** What the server gives of it: a message for each turn that ended, and what was told beside them. */
+function read(): DiscussionRead {
+  const asked = message("msg_0", RUN, null, "Which?", 0);
+  const answers = HEARD.flatMap((event): Message[] =>
+    event.type === "turn_ended"
+      ? [
+          {
+            ...message(`msg_${event.seq}`, RUN, event.participant, event.message.text, event.seq),
+            stage: event.stage,
+            status: event.status,
+            finish: event.finish,
+            created_at: event.at,
+          },
+        ]
+      : [],
+  );
+  const told = HEARD.filter((event) => event.type === "notice" || event.type === "recap");
+  return { ...page([asked, ...answers]), told };
+}
+
+/** All that is shown of a run. */
+function shown(open: Open) {
+  const [run] = open.runs;
+  assert.ok(run);
+  return {
+    asked: run.asked?.id,
+    recaps: run.recaps.map((one) => one.title),
+    notices: run.notices.map((one) => [one.seq, one.message]),
+    turns: run.turns
+      .map((turn) => ({
+        key: turn.key,
+        text: turn.text,
+        state: turn.state,
+        finish: turn.finish,
+        remarks: remarksOn(run, turn).map((one) => one.message),
+      }))
+      .sort((a, b) => a.key.localeCompare(b.key)),
+  };
+}
+
+const heard = (events: readonly Event[]) =>
+  hear(withPage(opened("dis_1"), page([read().messages[0]!])), events);
+
+test("after a reload the same is shown as was heard", () => {
+  const live = shown(heard(HEARD));
+  assert.deepEqual(shown(withPage(opened("dis_1"), read())), live);
+  assert.deepEqual(
+    live.turns.map((turn) => [turn.key, turn.finish, turn.remarks.length]),
+    [
+      ["debate/0/alpha", "length", 0],
+      ["debate/0/beta", "stop", 1],
+      ["initial/0/alpha", "stop", 1],
+      ["initial/0/beta", "length", 0],
+    ],
+  );
+});
+
+test("whenever it is read, and whatever of it was heard before, nothing is there twice", () => {
+  const live = shown(heard(HEARD));
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: HEARD.length }), (place) => {
+      const open = withPage(heard(HEARD.slice(0, place)), { ...read(), messages: [] });
+      assert.deepEqual(shown(withPage(hear(open, HEARD.slice(place)), read())), live);
+    }),
+  );
+});
+
+test("a run on two pages has what was told in it once", () => {
+  const { messages, ...rest } = read();
+  const newest = { ...rest, messages: messages.slice(3), before: 3 };
+  const open = withOlder(withPage(opened("dis_1"), newest), { ...rest, messages: messages.slice(0, 3) });
+  assert.deepEqual(shown(open), shown(heard(HEARD)));
+});
