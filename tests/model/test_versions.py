@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from moot.model.chunks import Usage
 from moot.model.discussions import Message
-from moot.model.versions import counting, current, folded, listed, shown
+from moot.model.versions import counting, current, folded, listed, shown, unfolded
 
 FIRST = Message(
     id="msg_1",
@@ -100,3 +100,14 @@ def test_versions_of_what_is_not_among_them_are_left_out() -> None:
 @given(st.permutations([FIRST, ANEW, EDITED, CHOSEN]))
 def test_in_whichever_order_they_come_the_newest_counts(rows: list[Message]) -> None:
     assert folded(rows) == (current(counting([FIRST, ANEW, EDITED, CHOSEN])),)
+
+
+def test_beside_what_is_shown_stand_all_other_versions() -> None:
+    (turn,) = unfolded([FIRST, ANEW, EDITED, CHOSEN])
+    assert turn.now == current([FIRST, ANEW, EDITED, CHOSEN])
+    assert [(one.id, one.content, one.version) for one in turn.others] == [
+        ("msg_2", "Two.", 2),
+        ("msg_3", "Three.", 3),
+    ]
+    (alone,) = unfolded([FIRST])
+    assert alone.others == ()

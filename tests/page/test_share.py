@@ -61,8 +61,11 @@ async def test_a_discussion_is_taken_along_written_down_and_archived(tmp_path: P
         await expect(shelf.get_by_role("link", name="Round or square?")).to_be_visible()
 
 
-async def argued(server: MootServer) -> tuple[str, list[Any]]:
-    """Hold a debate, have one of its answers given anew, ask on so that one fails, and return all that was said."""
+async def argued(server: MootServer) -> tuple[str, list[Any], Any]:
+    """Hold a debate, have one of its answers given anew, ask on so that one fails.
+
+    Return all that was said, and the answer that another was given for.
+    """
     body = {
         "message": "Shall we split the service in two?",
         "title": "The split",
@@ -83,13 +86,13 @@ async def argued(server: MootServer) -> tuple[str, list[Any]]:
     assert {one["status"] for one in said} == {"completed", "failed"}
     assert max(one["versions"] for one in said) == 2
     assert [one["role"] for one in said].count("synthesis") >= 1
-    return str(opened["discussion"]["id"]), said
+    return str(opened["discussion"]["id"]), said, first
 
 
 async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
     server: MootServer, tmp_path: Path, page: Page, watch: Watch
 ) -> None:
-    id, said = await argued(server)
+    id, said, earlier = await argued(server)
     await page.goto(f"{server.url}/d/{id}")
     texts = {}
     for words, ending in (("Markdown", "md"), ("JSON", "json"), ("web page", "html")):
@@ -102,6 +105,9 @@ async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
     told = {one["id"]: one for one in json.loads(texts["json"])["messages"]}
     assert [told[one["id"]]["content"] for one in said] == [one["content"] for one in said]
     assert all(one["content"] in texts["md"] for one in said)
+    (other,) = json.loads(texts["json"])["versions"]
+    assert (other["id"], other["content"]) == (earlier["id"], earlier["content"])
+    assert "> **Version 1 of 2, scripted/advocate**" in texts["md"]
 
     file = (tmp_path / "split.html").as_uri()
     watch.allow(f"^request to another host: {re.escape(file)}$")  # and nothing else
@@ -113,6 +119,9 @@ async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
         await expect(answer).to_be_visible()
         await expect(answer.locator(".words")).to_have_count(1 if one["content"] else 0)
         await expect(answer).to_contain_text(one["content"].replace("*", "")[:80])
+    before = page.locator("details", has_text="Version 1 of 2")
+    await before.locator("summary").click()
+    await expect(before).to_contain_text(earlier["content"].replace("*", "")[:80])
     for text in (*texts.values(), await shown.inner_text()):
         assert "Key rejected" in text
         assert "The cost of a split must be measured." in text  # minutes

@@ -25,7 +25,7 @@ async def table(database: Database) -> Discussion:
 
 
 async def words(database: Database, snapshot: Snapshot) -> list[str]:
-    return [one.content for one in await Snapshots(database).read(snapshot, snapshot.turns)]
+    return [turn.now.content for turn in await Snapshots(database).read(snapshot, snapshot.turns)]
 
 
 async def edit(database: Database, table: Discussion, place: int, words: str) -> int:
@@ -38,7 +38,7 @@ async def test_turns_are_read_some_at_a_time_in_their_order(database: Database, 
     now = await Snapshots(database).of(table.id)
     assert await words(database, now) == list(SAID)
     middle = await Snapshots(database).read(now, now.turns[1:3])
-    assert [one.content for one in middle] == ["Because.", "And then?"]
+    assert [turn.now.content for turn in middle] == ["Because.", "And then?"]
 
 
 async def test_a_turn_is_read_as_the_version_that_was_current(database: Database, table: Discussion) -> None:
@@ -49,6 +49,8 @@ async def test_a_turn_is_read_as_the_version_that_was_current(database: Database
     assert (after.turns, after.upto) == (before.turns, number)
     assert (await words(database, before))[0] == "Why?"
     assert await words(database, after) == ["How?", *SAID[1:]]
+    (turn,) = await Snapshots(database).read(after, after.turns[:1])
+    assert [one.content for one in turn.others] == ["Why?"]
 
 
 async def test_what_is_said_later_is_no_part_of_it_and_what_is_deleted_is_left_out(

@@ -1,5 +1,6 @@
 """A debate of three with everything that a transcript may have to tell, and texts that would like to be more than text."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from moot.model.events import Agreed, Decided
 from moot.model.faults import fault
 from moot.model.files import StoredFile
 from moot.model.participants import seat
+from moot.model.versions import Turn
 from tests.channels.findings import LEDGER, RANKING, SUMMARY
 
 NOON = 1_794_744_000.0  # 15 November 2026, 12:00 UTC
@@ -56,6 +58,11 @@ def said(place: int, words: str, stage: str = "initial", **more: Any) -> Message
         "created_at": NOON + 60,
     }
     return Message(discussion="dis_1", content=words, participant=who.id, stage=stage, **given | more)
+
+
+def turns(messages: Iterable[Message]) -> list[Turn]:
+    """Turns that have one version each."""
+    return [Turn(one) for one in messages]
 
 
 MESSAGES = (

@@ -3,16 +3,16 @@ import msgspec
 from moot.board.replay import EMPTY, replayed
 from moot.transcript.document import Document, Transcript
 from tests.board.lesson import LESSON
-from tests.transcript.samples import DISCUSSION, FILES, MESSAGES, NOTES, REPORT
+from tests.transcript.samples import DISCUSSION, FILES, MESSAGES, NOTES, REPORT, turns
 
 
 def test_it_is_one_object_of_the_shape_that_is_described() -> None:
     form, board = Document(), replayed(LESSON)
     parts = [
         form.begin(DISCUSSION),
-        form.said(MESSAGES[:3], FILES),
+        form.said(turns(MESSAGES[:3]), FILES),
         form.found(REPORT),
-        form.said(MESSAGES[3:], {}),
+        form.said(turns(MESSAGES[3:]), {}),
         form.found(REPORT),
         form.end(board),
     ]
@@ -20,6 +20,7 @@ def test_it_is_one_object_of_the_shape_that_is_described() -> None:
         moot=1,
         discussion=DISCUSSION,
         messages=MESSAGES,
+        versions=(),
         runs=(REPORT, REPORT),
         files=(NOTES,),
         board=board,

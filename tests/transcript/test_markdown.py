@@ -6,12 +6,12 @@ from msgspec.structs import replace
 from moot.board.replay import EMPTY, replayed
 from moot.transcript.markdown import Markdown
 from tests.board.lesson import LESSON as DRAWN
-from tests.transcript.samples import DISCUSSION, FILES, LESSON, MESSAGES, REPORT, asked, said
+from tests.transcript.samples import DISCUSSION, FILES, LESSON, MESSAGES, REPORT, asked, said, turns
 
 
 def test_a_debate() -> None:
     form = Markdown()
-    told = form.begin(DISCUSSION) + form.said(MESSAGES, FILES) + form.found(REPORT) + form.end(EMPTY)
+    told = form.begin(DISCUSSION) + form.said(turns(MESSAGES), FILES) + form.found(REPORT) + form.end(EMPTY)
     assert told == snapshot("""\
 # Shall we split it?
 
@@ -131,7 +131,7 @@ Gamma was won over.
 def test_a_lesson() -> None:
     form = Markdown()
     turn = said(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
-    told = form.begin(DISCUSSION) + form.said([asked(audience=("beta",)), turn], {})
+    told = form.begin(DISCUSSION) + form.said(turns([asked(audience=("beta",)), turn]), {})
     assert told + form.found(LESSON) + form.end(replayed(DRAWN)) == snapshot("""\
 # Shall we split it?
 
@@ -193,5 +193,5 @@ def test_what_is_found_begins_no_list_and_no_quotation() -> None:
 
 
 def test_thinking_cannot_leave_its_quotation() -> None:
-    told = Markdown().said([said(0, "So.", thoughts="One\n\n## Beta\nTwo")], {})
+    told = Markdown().said(turns([said(0, "So.", thoughts="One\n\n## Beta\nTwo")]), {})
     assert "> One\n>\n> ## Beta\n> Two\n\nSo." in told

@@ -13,6 +13,7 @@ from moot.board.replay import EMPTY, replayed
 from moot.model.drawings import DrawCode, DrawLatex, DrawTable, DrawText
 from moot.model.faults import Fault
 from moot.model.participants import Participant
+from moot.model.versions import Turn
 from moot.transcript.page import POLICY, Page
 from tests.board.lesson import LESSON as DRAWN
 from tests.board.lesson import board_of
@@ -27,6 +28,7 @@ from tests.transcript.samples import (
     REPORT,
     asked,
     said,
+    turns,
 )
 
 KEPT = {
@@ -48,7 +50,10 @@ KEPT = {
 def told() -> str:
     page = Page()
     return (
-        page.begin(DISCUSSION) + page.said(MESSAGES, FILES) + page.found(REPORT) + page.end(replayed(DRAWN))
+        page.begin(DISCUSSION)
+        + page.said(turns(MESSAGES), FILES)
+        + page.found(REPORT)
+        + page.end(replayed(DRAWN))
     )
 
 
@@ -106,7 +111,7 @@ def test_a_quote_leads_to_the_answer_that_it_is_from() -> None:
 def test_whom_a_message_is_for_and_what_was_done_beside_speaking_is_said() -> None:
     acted = said(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
     page = Page()
-    text = page.begin(DISCUSSION) + page.said([asked(audience=("beta",)), acted], {}) + page.end(EMPTY)
+    text = page.begin(DISCUSSION) + page.said(turns([asked(audience=("beta",)), acted]), {}) + page.end(EMPTY)
     read = harmless(text)
     assert "only for Beta" in read.texts("span", "model")
     assert read.texts("p", "acts") == ["On the board: open"]
@@ -130,7 +135,7 @@ def test_a_lesson_is_told_with_its_director_and_how_it_ended() -> None:
 def test_rounds_have_headings_and_single_answers_have_none() -> None:
     page = Page()
     rounds = [said(place, "So.", "round", round=number) for number in (0, 1) for place in (0, 1)]
-    text = page.begin(DISCUSSION) + page.said([asked(), *rounds, said(0, "So.", "answer")], {})
+    text = page.begin(DISCUSSION) + page.said(turns([asked(), *rounds, said(0, "So.", "answer")]), {})
     assert Reading(text + page.end(EMPTY)).texts("h2") == ["Round 1", "Round 2"]
 
 
@@ -170,7 +175,9 @@ def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
     markup = "".join(
         [
             page.begin(discussion),
-            page.said([poisoned(one, poison) for one in MESSAGES], {poison: replace(NOTES, name=poison)}),
+            page.said(
+                turns([poisoned(one, poison) for one in MESSAGES]), {poison: replace(NOTES, name=poison)}
+            ),
             page.found(poisoned(REPORT, poison)),
             page.found(poisoned(LESSON, poison)),
             page.end(drawn),
@@ -183,5 +190,6 @@ def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), max_size=6).map("\n".join))
 def test_no_mixture_of_them_does_either(poison: str) -> None:
     page = Page()
-    turns = [said(0, poison, thoughts=poison), said(1, poison * 2)]
-    harmless(page.begin(replace(DISCUSSION, title=poison)) + page.said(turns, {}) + page.end(EMPTY))
+    earlier = said(0, poison, model=poison, version=1, versions=2)
+    told = [Turn(said(0, poison, thoughts=poison), (earlier,)), Turn(said(1, poison * 2))]
+    harmless(page.begin(replace(DISCUSSION, title=poison)) + page.said(told, {}) + page.end(EMPTY))

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from moot.board.replay import Board
 from moot.engine.boards import Boards
 from moot.model.discussions import Message
+from moot.model.versions import Turn
 from moot.store.database import Database
 from moot.store.runs import Claim
 from moot.transcript import telling
@@ -76,9 +77,9 @@ async def test_what_a_run_came_to_follows_its_last_message(
     seen: list[str] = []
 
     class Noting(Document):
-        def said(self, messages: Sequence[Message], files: Any) -> str:
-            seen.extend(words(messages))
-            return super().said(messages, files)
+        def said(self, turns: Sequence[Turn], files: Any) -> str:
+            seen.extend(words([turn.now for turn in turns]))
+            return super().said(turns, files)
 
         def found(self, report: Any) -> str:
             seen.append(report.status)
@@ -180,9 +181,9 @@ async def test_what_is_changed_while_it_is_told_is_told_once_and_as_it_was(
     seen: list[Message] = []
 
     class Noting(Document):
-        def said(self, messages: Sequence[Message], files: Any) -> str:
-            seen.extend(messages)
-            return super().said(messages, files)
+        def said(self, turns: Sequence[Turn], files: Any) -> str:
+            seen.extend(turn.now for turn in turns)
+            return super().said(turns, files)
 
     telling_it = Transcripts(revised.table.house.database).pieces(caller.tenant, discussion, Noting())
     while not seen:

@@ -3,7 +3,7 @@
 Nothing is ever changed: each is a message of its own, so that what was current at any number can be told.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,8 +36,24 @@ class Versions(Struct, frozen=True, kw_only=True):
     versions: tuple[Message, ...]
 
 
+class Turn(Struct, frozen=True):
+    """A turn as the version that is current, and its other versions, the oldest first."""
+
+    now: Message
+    others: tuple[Message, ...] = ()
+
+
 def folded(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Show every turn once, in its order, as the newest of its versions that are among these."""
+    return tuple(current(turn) for turn in _turns(messages))
+
+
+def unfolded(messages: Iterable[Message]) -> tuple[Turn, ...]:
+    """Show the same with all other versions beside it."""
+    return tuple(Turn(current(turn), _others(turn)) for turn in _turns(messages))
+
+
+def _turns(messages: Iterable[Message]) -> Iterator[Sequence[Message]]:
     turns: dict[str, list[Message]] = {}
     later: list[Message] = []
     for one in messages:
@@ -48,7 +64,14 @@ def folded(messages: Iterable[Message]) -> tuple[Message, ...]:
     for one in later:
         if one.version_of in turns:
             turns[one.version_of].append(one)
-    return tuple(current(counting(turn)) for turn in turns.values())
+    return map(counting, turns.values())
+
+
+def _others(turn: Sequence[Message]) -> tuple[Message, ...]:
+    if len(turn) == 1:
+        return ()
+    all = listed(turn)
+    return tuple(one for one in all.versions if one.id != all.current)
 
 
 def counting(turn: Sequence[Message]) -> Sequence[Message]:

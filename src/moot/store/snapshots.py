@@ -6,7 +6,7 @@ from msgspec import Struct
 from sqlalchemy import select
 
 from moot.model.discussions import Message
-from moot.model.versions import folded
+from moot.model.versions import Turn, unfolded
 from moot.store.database import Database
 from moot.store.schema import message
 from moot.store.versions import MESSAGE_FIELDS, versions_in
@@ -32,11 +32,12 @@ class Snapshots:
         turns = tuple(row.number for row in rows if row.is_turn)
         return Snapshot(discussion, turns, max((row.number for row in rows), default=0))
 
-    async def read(self, snapshot: Snapshot, turns: Sequence[int]) -> tuple[Message, ...]:
-        """Return some of the turns, as the versions that were current then; what was deleted since is left out."""
+    async def read(self, snapshot: Snapshot, turns: Sequence[int]) -> tuple[Turn, ...]:
+        """Return some of the turns, with all versions that there were then; what was deleted since is left out."""
         mine = (message.c.discussion == snapshot.discussion, message.c.number.in_(turns))
         query = select(*MESSAGE_FIELDS).where(*mine).order_by(message.c.place, message.c.number)
         async with self._database.read() as connection:
             firsts = [Message(**row) for row in (await connection.execute(query)).mappings()]
             ids = [one.id for one in firsts]
-            return folded([*firsts, *await versions_in(connection, snapshot.discussion, ids, snapshot.upto)])
+            later = await versions_in(connection, snapshot.discussion, ids, snapshot.upto)
+            return unfolded([*firsts, *later])

@@ -9,16 +9,21 @@ from moot.board.replay import Board
 from moot.engine.reports import Report
 from moot.model.discussions import Discussion, Message
 from moot.model.files import StoredFile
+from moot.model.versions import Turn
 
 VERSION = 1
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
-    """`moot` is the version of this shape. `files` are what messages name by id; `board` is the whiteboard at the end."""
+    """`moot` is the version of this shape. `files` are what messages name by id; `board` is the whiteboard at the end.
+
+    `versions` are what was said in the place of a message before, or instead; by `version_of`, or its id, it is known.
+    """
 
     moot: int
     discussion: Discussion
     messages: tuple[Message, ...]
+    versions: tuple[Message, ...]
     runs: tuple[Report, ...]
     files: tuple[StoredFile, ...]
     board: Board
@@ -30,15 +35,17 @@ class Document:
 
     def __init__(self) -> None:
         self._reports: list[str] = []
+        self._others: list[str] = []
         self._files: dict[str, StoredFile] = {}
         self._between = ""
 
     def begin(self, discussion: Discussion) -> str:
         return f'{{"moot":{VERSION},"discussion":{_json(discussion)},"messages":['
 
-    def said(self, messages: Sequence[Message], files: Mapping[str, StoredFile]) -> str:
+    def said(self, turns: Sequence[Turn], files: Mapping[str, StoredFile]) -> str:
         self._files |= files
-        written = self._between + ",".join(map(_json, messages))
+        self._others += [_json(other) for turn in turns for other in turn.others]
+        written = self._between + ",".join(_json(turn.now) for turn in turns)
         self._between = ","
         return written
 
@@ -49,7 +56,8 @@ class Document:
 
     def end(self, board: Board) -> str:
         files = ",".join(map(_json, self._files.values()))
-        return f'],"runs":[{",".join(self._reports)}],"files":[{files}],"board":{_json(board)}}}\n'
+        others, reports = ",".join(self._others), ",".join(self._reports)
+        return f'],"versions":[{others}],"runs":[{reports}],"files":[{files}],"board":{_json(board)}}}\n'
 
 
 def _json(value: object) -> str:

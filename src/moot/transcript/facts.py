@@ -48,6 +48,12 @@ def meant_for(message: Message, names: Mapping[str, str]) -> str | None:
     return f"only for {', '.join(names[one] for one in message.audience)}"
 
 
+def version(message: Message) -> str:
+    """Name a version that is not current, and who made it."""
+    by = "edited by hand" if message.edited else message.model
+    return ", ".join(filter(None, (f"Version {message.version} of {message.versions}", by)))
+
+
 def figures(message: Message) -> list[str]:
     """List tokens, cost and time, as far as they are known."""
     told = [counted(message.usage)] if message.usage and (message.usage.input or message.usage.output) else []

@@ -9,9 +9,10 @@ from moot.context.lesson import actions_in
 from moot.engine.reports import Report
 from moot.model.debates import Claim, Flip, Summary, Voice
 from moot.model.directed import END, USER
-from moot.model.discussions import Discussion, Message
+from moot.model.discussions import Discussion
 from moot.model.files import StoredFile
-from moot.transcript.facts import Names, figures, meant_for, moment, speaker, spent, stage, trouble
+from moot.model.versions import Turn
+from moot.transcript.facts import Names, figures, meant_for, moment, speaker, spent, stage, trouble, version
 from moot.transcript.standing import changed, placed, points
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<#|~])")
@@ -33,8 +34,8 @@ class Markdown:
         about = f"{discussion.mode.capitalize()}, {moment(discussion.created_at)}"
         return _blocks(f"# {_line(discussion.title)}", about, "\n".join(seats))
 
-    def said(self, messages: Sequence[Message], files: Mapping[str, StoredFile]) -> str:
-        return "".join(self._turn(message, files) for message in messages)
+    def said(self, turns: Sequence[Turn], files: Mapping[str, StoredFile]) -> str:
+        return "".join(self._turn(turn, files) for turn in turns)
 
     def found(self, report: Report) -> str:
         self._names.update({lane.participant: lane.name for lane in report.lanes})
@@ -44,7 +45,8 @@ class Markdown:
         drawn = ", ".join(_line(element.id) for element in board.elements)
         return _blocks(f"On the whiteboard at the end: {drawn}.") if drawn else ""
 
-    def _turn(self, message: Message, files: Mapping[str, StoredFile]) -> str:
+    def _turn(self, turn: Turn, files: Mapping[str, StoredFile]) -> str:
+        message = turn.now
         if message.participant is not None:
             self._names.setdefault(message.participant, message.name or message.participant)
         asides = (
@@ -65,6 +67,7 @@ class Markdown:
             f"On the board: {_line(', '.join(acts))}" if acts else "",
             f"**{_line(why)}**" if why else "",
             f"*{', '.join([moment(message.created_at), *figures(message)])}*",
+            *(_quoted(_line(version(other)), other.content) for other in turn.others),
         )
 
 

@@ -13,7 +13,8 @@ from moot.context.lesson import actions_in
 from moot.engine.reports import Report
 from moot.model.discussions import Discussion, Message
 from moot.model.files import StoredFile
-from moot.transcript.facts import Names, figures, meant_for, moment, speaker, stage, trouble
+from moot.model.versions import Turn
+from moot.transcript.facts import Names, figures, meant_for, moment, speaker, stage, trouble, version
 from moot.transcript.markup import element, words
 from moot.transcript.minutes import minutes
 from moot.transcript.rendering import Rendering
@@ -37,8 +38,8 @@ class Page:
             self._sit(who.id, who.name)
         return f"{_head(discussion.title)}{self._introduction(discussion)}\n"
 
-    def said(self, messages: Sequence[Message], files: Mapping[str, StoredFile]) -> str:
-        return "".join(self._stage_of(one) + self._turn(one, files) for one in messages)
+    def said(self, turns: Sequence[Turn], files: Mapping[str, StoredFile]) -> str:
+        return "".join(self._stage_of(turn.now) + self._turn(turn, files) for turn in turns)
 
     def found(self, report: Report) -> str:
         for lane in report.lanes:
@@ -95,7 +96,8 @@ class Page:
         self._stage = here
         return element("h2", words(here[1]), class_="stage") + "\n" if here[1] else ""
 
-    def _turn(self, message: Message, files: Mapping[str, StoredFile]) -> str:
+    def _turn(self, turn: Turn, files: Mapping[str, StoredFile]) -> str:
+        message = turn.now
         if message.participant is not None:
             self._sit(message.participant, message.name)
         kind = "person" if message.participant is None and message.role == "user" else "turn"
@@ -111,6 +113,7 @@ class Page:
             _acts(message),
             _trouble(message),
             _figures(message),
+            *(self._folded(version(other), other.content) for other in turn.others),
         ]
         classes = f"{kind} {message.role} {message.status} {self._colour(message.participant)}"
         return element("article", *parts, id=message.id, class_=classes) + "\n"
@@ -128,7 +131,7 @@ class Page:
     def _folded(self, title: str, text: str) -> str:
         if not text.strip():
             return ""
-        return element("details", element("summary", title), self._rendered(text))
+        return element("details", element("summary", words(title)), self._rendered(text))
 
 
 def _head(title: str) -> str:

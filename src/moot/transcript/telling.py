@@ -9,7 +9,8 @@ from moot.board.markup import printable
 from moot.board.replay import EMPTY, Board
 from moot.engine.boards import Boards
 from moot.engine.reports import Reports
-from moot.model.discussions import Discussion, Message, Run
+from moot.model.discussions import Discussion, Run
+from moot.model.versions import Turn
 from moot.store.database import Database
 from moot.store.files import Files
 from moot.store.runs import Runs
@@ -38,7 +39,7 @@ class Transcripts:
         runs = await asyncio.shield(self._runs.of(tenant, discussion.id))
         last: str | None = None
         async for page in self._pages(now):
-            for run, some in groupby(page, key=lambda one: one.run):
+            for run, some in groupby(page, key=lambda turn: turn.now.run):
                 if last is not None and run != last:
                     yield await self._found(tenant, last, form, told)
                 yield await self._said(tenant, list(some), form)
@@ -49,7 +50,7 @@ class Transcripts:
         board = await self._drawn(tenant, discussion.id, runs)
         yield await self._written(lambda: form.end(board))
 
-    async def _pages(self, now: Snapshot) -> AsyncIterator[Sequence[Message]]:
+    async def _pages(self, now: Snapshot) -> AsyncIterator[Sequence[Turn]]:
         for start in range(0, len(now.turns), PAGE):
             yield await asyncio.shield(self._snapshots.read(now, now.turns[start : start + PAGE]))
 
@@ -59,10 +60,10 @@ class Transcripts:
             return EMPTY
         return await asyncio.shield(self._boards.at(tenant, discussion))
 
-    async def _said(self, tenant: str, messages: Sequence[Message], form: Form) -> bytes:
-        ids = [id for message in messages for id in message.files or ()]
+    async def _said(self, tenant: str, turns: Sequence[Turn], form: Form) -> bytes:
+        ids = [id for turn in turns for id in turn.now.files or ()]
         files = await asyncio.shield(self._files.several(tenant, ids)) if ids else {}
-        return await self._written(lambda: form.said(messages, files))
+        return await self._written(lambda: form.said(turns, files))
 
     async def _found(self, tenant: str, run: str, form: Form, told: set[str]) -> bytes:
         if run in told:
