@@ -120,7 +120,7 @@ async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_pag
         await expect(page.get_by_role("article").nth(place)).to_contain_text(WAITS)
     await server.start()
     await expect(shelf(page)).to_contain_text("Connected")
-    await expect(page.get_by_text("was cut off and goes on")).to_be_visible()
+    await expect(page.get_by_text("was cut off here and went on")).to_be_visible()
     await complete(page, begun_anew=True)
 
 
