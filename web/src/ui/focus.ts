@@ -8,9 +8,10 @@ export function keepsFocus(place: HTMLElement): () => void {
   let position = 0;
   const stops = () => [...place.querySelectorAll<HTMLElement>(STOPS)];
 
-  function taken({ target }: FocusEvent) {
-    // Whoever points at things does not miss it.
-    held = target instanceof HTMLElement && target.matches(":focus-visible") ? target : null;
+  /** Whoever acts by keys needs it; whoever points at things does not, and could press a key on what is not meant. */
+  function taken({ type, target }: Event) {
+    const isByKeys = (one: HTMLElement) => type === "keydown" || one.matches(":focus-visible");
+    held = target instanceof HTMLElement && isByKeys(target) ? target : null;
     if (held) position = Math.max(0, stops().indexOf(held));
   }
 
@@ -28,10 +29,12 @@ export function keepsFocus(place: HTMLElement): () => void {
   });
   observer.observe(place, { childList: true, subtree: true });
   place.addEventListener("focusin", taken);
+  place.addEventListener("keydown", taken);
   place.addEventListener("focusout", left);
   return () => {
     observer.disconnect();
     place.removeEventListener("focusin", taken);
+    place.removeEventListener("keydown", taken);
     place.removeEventListener("focusout", left);
   };
 }
