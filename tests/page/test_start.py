@@ -296,7 +296,8 @@ async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, p
     await expect(seats.get_by_text("scripted", exact=True)).to_have_count(3)
     await page.get_by_role("button", name="Save as a line-up").click()
     await page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("Mine")
-    await page.keyboard.press("Enter")
+    twice = "(form) => [form, form].forEach((one) => one.requestSubmit())"
+    await page.get_by_role("dialog").locator("form").evaluate(twice)
     mine = page.get_by_role("button", name="Mine", exact=True)
     await expect(mine).to_be_visible()
 
