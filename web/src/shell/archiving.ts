@@ -9,7 +9,7 @@ export async function archive({ id, status }: Discussion): Promise<void> {
   const after = status === "archived" ? "active" : "archived";
   if (!(await moved(id, after))) return;
   toasts.say(after === "archived" ? "Archived." : "Taken out of the archive.", {
-    undo: () => void moved(id, status),
+    undo: () => moved(id, status),
   });
 }
 
