@@ -309,7 +309,7 @@ async def test_a_search_that_is_taken_back_says_nothing_of_itself_when_its_answe
     async with page.expect_response("**/api/discussions?q=*") as found:
         await late.continue_()
     await (await found.value).finished()
-    await frames_pass(page, 3)
+    await frames_pass(page, 30)
     await expect(shelf(page).get_by_text("Found, also in the archive")).to_have_count(0)
 
 
