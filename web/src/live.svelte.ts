@@ -11,7 +11,7 @@ import {
   type Heard,
   type Open,
 } from "./state/discussion.ts";
-import { takeOver } from "./shell/kept.ts";
+import { takeOver } from "./kept.ts";
 import {
   EMPTY,
   isOfShelf,
