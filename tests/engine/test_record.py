@@ -1,14 +1,7 @@
-import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-import pytest
 
-from moot.engine.feeds import Feeds
-from moot.engine.journal import Journal
-from moot.engine.record import Record
 from moot.model.chunks import Usage
 from moot.model.events import (
     Answer,
@@ -20,18 +13,16 @@ from moot.model.events import (
     ThoughtDelta,
     TurnEnded,
     TurnStarted,
-    TurnStatus,
 )
 from moot.model.faults import fault
 from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.events import Events
 from moot.store.retries import Retries
-from moot.store.runs import Claim
+from tests.engine.recording import ended, kept
 from tests.store.debating import Pen, brief, first_debate, lane, turn
 from tests.store.people import ANNA
-from tests.store.running import WORKER, answer, claim, first_run
+from tests.store.running import WORKER, answer, claim
 
 SEAT = Seat("alpha", "answer", 0)
 AT: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0}
@@ -40,62 +31,6 @@ LEFT = (
     ThoughtDelta(**AT, text="Hm"),
     TextDelta(**AT, text="So far"),
 )
-
-
-class Kept:
-    """A record at work, and what became of it in the database."""
-
-    def __init__(self, database: Database, run: Claim, record: Record) -> None:
-        self.run = run
-        self.record = record
-        self._database = database
-
-    async def events(self) -> list[Event]:
-        return await told(self._database, self.run)
-
-    async def messages(self) -> list[tuple[str, str, str]]:
-        said = await Discussions(self._database).messages(self.run.discussion)
-        return [(message.content, message.thoughts, message.status) for message in said]
-
-
-async def told(database: Database, run: Claim) -> list[Event]:
-    rows = await Events(database).read(run.run, 0)
-    return [msgspec.json.decode(body, type=Event) for _, body in rows]
-
-
-@asynccontextmanager
-async def kept(
-    database: Database, before: Sequence[Event] = (), *, again: Claim | None = None
-) -> AsyncIterator[Kept]:
-    run = again or await first_run(database)
-    before = [*before, *await told(database, run)]
-    events = Events(database)
-    journal = Journal(events, Feeds(events), lambda _: pytest.fail("nobody else has the run"))
-    writing = asyncio.create_task(journal.write_for_ever())
-
-    async def log() -> list[Event]:
-        await journal.written()
-        return await told(database, run)
-
-    try:
-        yield Kept(database, run, Record(journal.open(run), run, (), before, log))
-        await journal.written()
-    finally:
-        writing.cancel()
-        await asyncio.gather(writing, return_exceptions=True)
-
-
-def ended(words: str = "", status: TurnStatus = "completed") -> TurnEnded:
-    return TurnEnded(
-        participant="alpha",
-        stage="answer",
-        round=0,
-        status=status,
-        message=Answer(words),
-        model="lab/one",
-        usage=Usage(),
-        cost=0.0,
-    )
 
 
 async def test_what_is_kept_is_safe_and_is_seen_by_the_next_turn(database: Database) -> None:

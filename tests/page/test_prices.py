@@ -67,7 +67,7 @@ async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero
         await page.keyboard.press("Escape")
         await box.press("Enter")
         cheap = page.get_by_role("article", name="Cheap")
-        await expect(cheap).to_contain_text(re.compile(r"19\sin,\s1\sout · 0\.0060¢"))
+        await expect(cheap).to_contain_text(re.compile(r"19\sin,\s1\sout\s+0\.0060¢"))
         await expect(page.get_by_role("article", name="Unpriced")).to_contain_text(
             re.compile(r"price\sunknown")
         )

@@ -107,7 +107,7 @@ async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
     assert all(one["content"] in texts["md"] for one in said)
     (other,) = json.loads(texts["json"])["versions"]
     assert (other["id"], other["content"]) == (earlier["id"], earlier["content"])
-    assert "> **Version 1 of 2, scripted/advocate**" in texts["md"]
+    assert f"> **Version 1 of 2, {earlier['model']}**" in texts["md"]
 
     file = (tmp_path / "split.html").as_uri()
     watch.allow(f"^request to another host: {re.escape(file)}$")  # and nothing else

@@ -2,7 +2,7 @@ import msgspec
 
 from moot.model.events import Agreed, BallotCast, Finding, Notice
 from moot.store.database import Database
-from moot.store.findings import NOTICE, findings_in, findings_of, told_in
+from moot.store.findings import NOTICE, told_in
 from tests.store.debating import Pen, debating, first_debate
 from tests.store.running import claim, start
 
@@ -16,9 +16,9 @@ def named(*found: Finding) -> dict[str, str]:
 
 async def test_what_was_found_comes_back_as_it_was(database: Database) -> None:
     run, held = await first_debate(database)
-    assert await findings_of(database, run.id) == []
+    assert await told_in(database, [run.id]) == []
     await Pen(database, held).keep(findings=named(AGREED, BALLOT))
-    assert sorted(await findings_of(database, run.id), key=lambda one: one.seq) == [AGREED, BALLOT]
+    assert sorted(await told_in(database, [run.id]), key=lambda one: one.seq) == [AGREED, BALLOT]
 
 
 async def test_what_rests_on_the_same_is_there_once_and_the_first_counts(database: Database) -> None:
@@ -26,7 +26,7 @@ async def test_what_rests_on_the_same_is_there_once_and_the_first_counts(databas
     pen = Pen(database, held)
     await pen.keep(findings=named(AGREED))
     await pen.keep(findings=named(msgspec.structs.replace(AGREED, reason="No.", seq=9)))
-    assert await findings_of(database, run.id) == [AGREED]
+    assert await told_in(database, [run.id]) == [AGREED]
 
 
 async def test_each_run_has_its_own(database: Database) -> None:
@@ -34,9 +34,9 @@ async def test_each_run_has_its_own(database: Database) -> None:
     other = await start(database, await debating(database))
     await Pen(database, held).keep(findings=named(AGREED))
     await Pen(database, await claim(database, other.id)).keep(findings=named(BALLOT))
-    assert await findings_of(database, run.id) == [AGREED]
-    assert await findings_of(database, other.id) == [BALLOT]
-    both = await findings_in(database, [run.id, other.id])
+    assert await told_in(database, [run.id]) == [AGREED]
+    assert await told_in(database, [other.id]) == [BALLOT]
+    both = await told_in(database, [run.id, other.id])
     assert sorted(both, key=lambda one: one.seq) == [AGREED, BALLOT]
 
 
@@ -49,4 +49,6 @@ async def test_what_was_told_comes_with_what_was_found_in_the_order_of_their_num
     notices = {f"{NOTICE}{one.seq}": msgspec.json.encode(one).decode() for one in (waiting, cap)}
     await Pen(database, held).keep(findings={**notices, **named(AGREED)})
     assert await told_in(database, [run.id]) == [cap, AGREED, waiting]
-    assert await findings_of(database, run.id) == [AGREED]
+    assert await told_in(database, [run.id], Agreed) == [AGREED]
+    assert await told_in(database, [run.id], Notice, BallotCast) == [cap, waiting]
+    assert await told_in(database, [run.id], BallotCast) == []

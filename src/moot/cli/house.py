@@ -32,7 +32,7 @@ from moot.engine.measuring import Measuring
 from moot.engine.painting import Painter
 from moot.engine.perspectives import Perspectives
 from moot.engine.planning import Planning
-from moot.engine.presence import Presence
+from moot.engine.presence import Presence, folder_for
 from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
@@ -192,7 +192,7 @@ class House:
         self.revising = Revising(database, self.hall, self.attaching, measuring)
         self._apart = Database(database.url, connections=1)  # so that no call can hold up a beat
         self.roll = Roll(self._apart)
-        self.presence = Presence(data_folder() / "workers")
+        self.presence = Presence(folder_for(data_folder(), database.url))
         self.workers = Workers(
             self.roll, self.presence, self.worker, settings.lease, self.durable.take_over, self._taken_over
         )

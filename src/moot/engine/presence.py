@@ -1,14 +1,21 @@
 """The workers of one machine: each holds a file of its name, so that its death is known at once and not by its lease.
 
-Only that somebody is dead is ever known from it. Of whoever has no file here, because it runs elsewhere, nothing is.
+Only that somebody is dead is ever known from it.
 """
 
+import hashlib
+import platform
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 
-from moot.store.holds import hold
+from moot.store.holds import IS_KNOWN, hold
+
+
+def folder_for(data: Path, database: str) -> Path:
+    """Name the folder of this machine, which may share its data folder with others, and of one database."""
+    return data / "workers" / f"{platform.node()}-{hashlib.sha256(database.encode()).hexdigest()[:16]}"
 
 
 class Presence:
@@ -18,6 +25,9 @@ class Presence:
     @contextmanager
     def shown(self, worker: str) -> Iterator[None]:
         """Hold the file of a worker: before it is on the roll, and until it is done."""
+        if not IS_KNOWN:
+            yield
+            return
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._folder / worker
         with path.open("w") as held:

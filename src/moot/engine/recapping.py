@@ -29,7 +29,7 @@ from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.files import Files
-from moot.store.findings import findings_in
+from moot.store.findings import told_in
 from moot.store.recaps import Recaps
 from moot.store.runs import Claim
 from moot.streams.stop import Stop
@@ -152,7 +152,7 @@ async def recapped(database: Database, tenant: str, said: Sequence[Message]) -> 
     runs = {one.run for one in said if one.run and _may_refer(one) and references(one.content)}
     if not runs:
         return {}
-    found = [one for one in await findings_in(database, runs) if isinstance(one, Recapped)]
+    found = [one for one in await told_in(database, runs, Recapped) if isinstance(one, Recapped)]
     recaps = await Recaps(database).several(tenant, [one.recap for one in found])
     known = {(one.message, same(one.title)): recaps[one.recap] for one in found if one.recap in recaps}
     return {

@@ -104,7 +104,7 @@ class DiscussionRoutes(Controller):
         discussion = await discussions.get(caller.tenant, id)
         messages = await discussions.messages(id, before=before, limit=limit + 1, hidden=False)
         page = messages[-limit:]
-        told = await told_in(database, {one.run for one in page if one.run})
+        told = await told_in(database, {one.run for one in page if one.run}, Notice, Recapped)
         return DiscussionRead(
             discussion=discussion,
             messages=page,

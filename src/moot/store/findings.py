@@ -3,27 +3,29 @@
 from collections.abc import Collection
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from moot.model.events import Finding, Notice
 from moot.store.database import Database
 from moot.store.schema import finding
 
+Told = Finding | Notice
 NOTICE = "notice/"  # and its number: by this it is kept, as it rests on nothing
-_decode = msgspec.json.Decoder(Finding | Notice).decode
+_decode = msgspec.json.Decoder(Told).decode
 
 
-async def findings_of(database: Database, run: str) -> list[Finding]:
-    return await findings_in(database, [run])
-
-
-async def findings_in(database: Database, runs: Collection[str]) -> list[Finding]:
-    return [one for one in await told_in(database, runs) if not isinstance(one, Notice)]
-
-
-async def told_in(database: Database, runs: Collection[str]) -> list[Finding | Notice]:
-    """Return all of it, for each run in the order in which it was told."""
+async def told_in(database: Database, runs: Collection[str], *kinds: type[Told]) -> list[Told]:
+    """Return all of it, or what is of some kinds, for each run in the order in which it was told."""
+    query = select(finding.c.body).where(finding.c.run.in_(runs))
+    if kinds:
+        query = query.where(
+            or_(*(finding.c.body.startswith(_beginning(kind), autoescape=True) for kind in kinds))
+        )
     async with database.read() as connection:
-        bodies = await connection.execute(select(finding.c.body).where(finding.c.run.in_(runs)))
-        told = [_decode(body) for body in bodies.scalars()]
+        told = [_decode(body) for body in (await connection.execute(query)).scalars()]
     return sorted(told, key=lambda one: (one.run, one.seq))
+
+
+def _beginning(kind: type[Told]) -> str:
+    """Return how the row of an event begins."""
+    return f'{{"type":"{kind.__struct_config__.tag}",'

@@ -8,6 +8,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
+IS_KNOWN = fcntl is not None
+
+
 def hold(file: TextIO) -> bool | None:
     """Hold a file until it is closed, and tell whether that worked; None where the system has no such thing."""
     if fcntl is None:

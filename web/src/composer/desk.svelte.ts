@@ -1,6 +1,6 @@
 /** What is being written in a discussion, to whom, and what goes with it; cards and messages may lay things there. */
 
-import { kept } from "../shell/kept.ts";
+import { kept } from "../kept.ts";
 import type { StoredFile } from "../wire.ts";
 import { Once } from "./once.ts";
 import { Uploads } from "./uploads.svelte.ts";

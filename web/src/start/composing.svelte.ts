@@ -3,7 +3,7 @@
 import { call, Refusal } from "../api.ts";
 import { Once } from "../composer/once.ts";
 import { Uploads } from "../composer/uploads.svelte.ts";
-import { kept } from "../shell/kept.ts";
+import { kept } from "../kept.ts";
 import type { Discussion, Persona } from "../wire.ts";
 import { models } from "../models/models.svelte.ts";
 import { catalogue } from "../table/catalogue.svelte.ts";

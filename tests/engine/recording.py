@@ -1,0 +1,73 @@
+"""A record at work, and what became of it in the database."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from moot.engine.feeds import Feeds
+from moot.engine.journal import Journal
+from moot.engine.record import Record
+from moot.model.chunks import Usage
+from moot.model.events import Answer, Event, TurnEnded, TurnStatus
+from moot.store.database import Database
+from moot.store.discussions import Discussions
+from moot.store.events import Events
+from moot.store.runs import Claim
+from tests.store.running import first_run
+
+
+class Kept:
+    def __init__(self, database: Database, run: Claim, record: Record) -> None:
+        self.run = run
+        self.record = record
+        self._database = database
+
+    async def events(self) -> list[Event]:
+        return await told(self._database, self.run)
+
+    async def messages(self) -> list[tuple[str, str, str]]:
+        said = await Discussions(self._database).messages(self.run.discussion)
+        return [(message.content, message.thoughts, message.status) for message in said]
+
+
+async def told(database: Database, run: Claim) -> list[Event]:
+    rows = await Events(database).read(run.run, 0)
+    return [msgspec.json.decode(body, type=Event) for _, body in rows]
+
+
+@asynccontextmanager
+async def kept(
+    database: Database, before: Sequence[Event] = (), *, again: Claim | None = None
+) -> AsyncIterator[Kept]:
+    run = again or await first_run(database)
+    before = [*before, *await told(database, run)]
+    events = Events(database)
+    journal = Journal(events, Feeds(events), lambda _: pytest.fail("nobody else has the run"))
+    writing = asyncio.create_task(journal.write_for_ever())
+
+    async def log() -> list[Event]:
+        await journal.written()
+        return await told(database, run)
+
+    try:
+        yield Kept(database, run, Record(journal.open(run), run, (), before, log))
+        await journal.written()
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+
+def ended(words: str = "", status: TurnStatus = "completed") -> TurnEnded:
+    return TurnEnded(
+        participant="alpha",
+        stage="answer",
+        round=0,
+        status=status,
+        message=Answer(words),
+        model="lab/one",
+        usage=Usage(),
+        cost=0.0,
+    )
