@@ -73,7 +73,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await page.get_by_role("button", name="Undo").click()
     await expect(question).to_have_value("")
 
-    await page.keyboard.press("Enter")
+    await question.press("Enter")
     await page.get_by_role("button", name="Ask the table").click()
     await expect(page.get_by_text("Write a question first.")).to_be_visible()
     await question.fill("Round or square?")
