@@ -1,7 +1,7 @@
 /** Sending that is done once: under the same key while it is the same, until it is known what became of it. */
 
 import { newKey, Refusal } from "../api.ts";
-import { kept, type Kept } from "../shell/kept.ts";
+import { kept, type Kept } from "../kept.ts";
 
 interface Sending {
   readonly body: string;
