@@ -71,7 +71,7 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
 
     await page.get_by_text("Begun").first.hover()
     await page.get_by_role("button", name="More about this message").last.click()
-    await page.get_by_role("menuitem", name="Edit and ask again").click()
+    await page.get_by_role("menuitem", name="Use as a new question").click()
     await expect(box(page)).to_have_value("Begun")
     await box(page).fill("Begun anew")
     await box(page).press("Enter")

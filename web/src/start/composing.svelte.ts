@@ -40,6 +40,7 @@ class Composing {
     this.draft = { ...this.draft, ...some };
     stored.write(this.draft);
     if (!this.draft.message) this.#once.forget();
+    if (some.message) this.wrong = { ...this.wrong, question: undefined };
   }
 
   /** Lay a first table with what can be asked, where nobody has laid one. */
