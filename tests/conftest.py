@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from moot.lab.server import Lab, serving
 from moot.providers.scripts import BUILT_IN, Scripts
@@ -12,6 +13,8 @@ from moot.providers.transport import Transport
 from tests.taking import LabServer
 
 HERE = Path(__file__).parent
+settings.register_profile("moot", deadline=None)  # a rule is true on a slow machine too
+settings.load_profile("moot")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.board.code import Line, Listing, edited, listed, objection
@@ -33,7 +33,6 @@ def test_an_edit_of_lines_that_are_there_is_not_objected_to() -> None:
 
 
 @given(st.lists(EDITS, max_size=20))
-@settings(deadline=None)
 def test_whatever_is_edited_names_stay_unique_and_lines_few(edits: list[EditCode]) -> None:
     listing = listed("a\nb\nc")
     for edit in edits:

@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from inline_snapshot import snapshot
 
 from moot.board.digest import digest
@@ -49,6 +49,5 @@ def test_six_elements_are_a_crowd() -> None:
 
 
 @given(LEDGERS)
-@settings(deadline=None)
 def test_a_digest_is_short(ledger: list[Entry]) -> None:
     assert len(digest(replayed(ledger))) < 12_000

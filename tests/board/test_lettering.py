@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.board.lettering import LEADING, clipped, columns, fitted, grid, line, width, wrapped
@@ -63,7 +63,6 @@ def test_code_has_a_cell_for_each_character() -> None:
 
 
 @given(WORDS, st.floats(1, 500), st.floats(1, 300), st.floats(8, 120))
-@settings(deadline=None)
 def test_whatever_is_fitted_stays_within_its_height(
     text: str, across: float, down: float, size: float
 ) -> None:

@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.board.markup import ink, number, points, tag, words
@@ -33,7 +33,6 @@ def test_points_are_pairs() -> None:
 
 
 @given(st.text())
-@settings(deadline=None)
 def test_whatever_is_written_is_text_and_nothing_else(text: str) -> None:
     node = parsed(tag("text", words(text), id=text))[0]
     assert len(node) == 0

@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.board.replay import EMPTY, MOST_ELEMENTS, Board, Entry, after, replayed, settled, unknown_target
@@ -154,13 +154,11 @@ def test_code_that_would_be_too_long_is_objected_to() -> None:
 
 
 @given(LEDGERS, st.integers(0, 12))
-@settings(deadline=None)
 def test_a_board_does_not_depend_on_when_one_looks(ledger: list[Entry], cut: int) -> None:
     assert replayed(ledger[cut:], replayed(ledger[:cut])) == replayed(ledger)
 
 
 @given(LEDGERS)
-@settings(deadline=None)
 def test_ids_are_unique(ledger: list[Entry]) -> None:
     board = replayed(ledger)
     assert len(set(ids(board))) == len(board.elements)
@@ -171,7 +169,6 @@ def test_ids_are_unique(ledger: list[Entry]) -> None:
 
 
 @given(st.lists(ACTIONS, max_size=12))
-@settings(deadline=None)
 def test_what_is_kept_replays_to_what_was_seen(actions: list[Action]) -> None:
     ledger = kept(actions)
     assert replayed(ledger) == board_of(*actions)
@@ -180,7 +177,6 @@ def test_what_is_kept_replays_to_what_was_seen(actions: list[Action]) -> None:
 
 
 @given(LEDGERS, DRAWINGS)
-@settings(deadline=None)
 def test_what_was_drawn_is_found(ledger: list[Entry], drawing: Action) -> None:
     before = replayed(ledger)
     action = settled(drawing, before)
@@ -193,7 +189,6 @@ def test_what_was_drawn_is_found(ledger: list[Entry], drawing: Action) -> None:
 
 
 @given(LEDGERS)
-@settings(deadline=None)
 def test_whatever_changes_nothing_by_name_has_a_reason(ledger: list[Entry]) -> None:
     board = EMPTY
     for entry in ledger:

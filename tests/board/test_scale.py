@@ -1,7 +1,7 @@
 from math import isfinite
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.board.scale import scale, shown
@@ -30,7 +30,6 @@ def test_a_scale_need_not_begin_at_zero() -> None:
 
 
 @given(AMOUNTS, AMOUNTS, st.integers(2, 6), st.booleans())
-@settings(deadline=None)
 def test_every_value_is_on_its_scale(one: float, other: float, steps: int, from_zero: bool) -> None:
     made = scale(min(one, other), max(one, other), steps=steps, from_zero=from_zero)
     for value in (one, other):

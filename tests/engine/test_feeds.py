@@ -123,7 +123,7 @@ Step = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     steps=st.lists(Step, max_size=40), slowness=st.integers(0, 4), end=st.sampled_from(["here", "elsewhere"])
 )

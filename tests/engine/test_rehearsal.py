@@ -82,7 +82,7 @@ def read(requests: Sequence[ModelRequest]) -> Counter[int]:
 
 @given(plan=plans(), earlier=st.sampled_from([(), EARLIER]))
 @example(plan=Plan(mode="debate", participants=seat(("usual",) * 4), debate=Debate(gate=True)), earlier=())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 async def test_a_run_in_which_all_answer_makes_the_calls_of_its_rehearsal(
     plan: Plan, earlier: tuple[Message, ...]
 ) -> None:

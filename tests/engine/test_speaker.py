@@ -27,7 +27,7 @@ from moot.streams.turn import Limits
 from tests.engine.tables import Recorded
 from tests.taking import LabServer
 
-SPEAKER = Speaker(Limits(idle=0.1, total=5), backoff=0.001, jitter=lambda: 0.5)
+SPEAKER = Speaker(Limits(idle=0.5, total=30), backoff=0.001, jitter=lambda: 0.5)
 REQUEST = ModelRequest(model="", messages=(user("What is a moot?"),))
 
 

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from moot.model.actions import KINDS, WHITEBOARD, Action, PlayVideo, allowed, name_of, params_of, read_action
 from moot.model.directed import LessonRole
@@ -154,6 +154,5 @@ def test_params_are_told_without_what_was_not_given() -> None:
 
 
 @given(ACTIONS)
-@settings(deadline=None)
 def test_what_is_told_is_read_again(action: Action) -> None:
     assert read_action(name_of(action), params_of(action), "teacher") == action

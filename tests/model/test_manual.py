@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from inline_snapshot import snapshot
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
@@ -67,7 +67,6 @@ def test_the_schema_of_an_action() -> None:
 
 
 @given(ACTIONS)
-@settings(deadline=None)
 def test_what_can_be_done_fits_the_schema(action: Action) -> None:
     schema = json.loads(msgspec.json.encode(schema_for("teacher")))
     written = {"type": "action", "name": name_of(action), "params": params_of(action)}

@@ -404,7 +404,6 @@ def damaged(array: Sequence[Any], rng: random.Random) -> str:
     return write(list(array))
 
 
-@settings(deadline=None)
 @given(ARRAYS, INDENTS, st.booleans(), st.integers())
 def test_an_undamaged_array_gives_what_json_gives(
     array: list[Any], indent: int | None, ascii: bool, seed: int
@@ -417,7 +416,7 @@ def test_an_undamaged_array_gives_what_json_gives(
     assert reader.closed
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(ARRAYS, st.integers())
 def test_a_damaged_array_says_the_same_for_every_cut(array: list[Any], seed: int) -> None:
     written = damaged(array, random.Random(seed))  # noqa: S311
@@ -427,7 +426,6 @@ def test_a_damaged_array_says_the_same_for_every_cut(array: list[Any], seed: int
         assert read(written[:cut], written[cut:]) == whole
 
 
-@settings(deadline=None)
 @given(OPENINGS, SOUP, st.integers())
 @example('[{"type":"text","content":"', 'a"}, truex', 0)
 def test_any_text_says_the_same_for_any_cut_and_never_raises(opening: str, soup: str, seed: int) -> None:
@@ -438,7 +436,6 @@ def test_any_text_says_the_same_for_any_cut_and_never_raises(opening: str, soup:
     json.dumps(whole, ensure_ascii=False).encode()  # there is nothing that could not be sent
 
 
-@settings(deadline=None)
 @given(st.binary())
 def test_any_bytes_can_be_read(noise: bytes) -> None:
     for written in (
@@ -449,7 +446,6 @@ def test_any_bytes_can_be_read(noise: bytes) -> None:
         assert read(written) == read(*written)
 
 
-@settings(deadline=None)
 @given(STRINGS, st.integers(0, 2**32))
 def test_speech_is_never_far_behind(content: str, seed: int) -> None:
     written = json.dumps(content)[1:-1]

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from moot.streams.lookahead import WINDOW, begins_object, begins_pair, ends, member, solid
@@ -96,7 +96,6 @@ def test_a_member_may_be_missing_before_a_bracket() -> None:
     assert member(" x:", 0, named=False) is False
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 @example("}" * WINDOW, "")
 def test_a_clean_member_is_always_seen(key: str, value: str) -> None:
@@ -107,7 +106,6 @@ def test_a_clean_member_is_always_seen(key: str, value: str) -> None:
         assert ends(rest, "{", doubt=False, named=False, last=True) is True
 
 
-@settings(deadline=None)
 @given(MARKS, st.sampled_from(["", "{", "[", "{{", "[{", "{[{"]), st.booleans())
 def test_an_answer_never_changes_with_what_comes_later(rest: str, path: str, doubt: bool) -> None:
     answers = [decided(rest[:length], path, doubt=doubt) for length in range(len(rest) + 1)]

@@ -2,13 +2,12 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.streams.mending import Scalar, escape, scalar, without_surrogates
 
 
-@settings(deadline=None)
 @given(st.characters())
 def test_every_escape_of_json_is_read(character: str) -> None:
     written = json.dumps(character)[1:-1]

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.streams.opening import find_opening, opens
@@ -70,7 +70,6 @@ def test_what_may_begin_waits_and_counts_at_the_end_if_nothing_is_before_it(half
     assert find_opening("x " + half, 0, last=True)[1] is False
 
 
-@settings(deadline=None)
 @given(MARKS)
 def test_an_answer_never_changes_with_what_comes_later(written: str) -> None:
     for at in (at for at, mark in enumerate(written) if mark in "[{"):

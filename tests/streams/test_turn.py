@@ -208,12 +208,12 @@ async def test_what_was_held_back_is_told_at_the_end() -> None:
 async def test_content_that_is_only_captured_is_progress_too() -> None:
     async def small_print() -> AsyncGenerator[list[Chunk], None]:
         yield [Text("Yes.<details>")]
-        for _ in range(10):
-            await asyncio.sleep(0.02)
+        for _ in range(8):
+            await asyncio.sleep(0.2)
             yield [Text("so ")]
         yield [Text("</details>"), Done("stop")]
 
-    result, _ = await turn(small_print(), limits=Limits(idle=0.1))
+    result, _ = await turn(small_print(), limits=Limits(idle=1.0))
     assert (result.status, result.text) == ("completed", "Yes.")
     assert result.details.startswith("so so")
 
