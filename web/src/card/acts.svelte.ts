@@ -8,7 +8,7 @@ import { live } from "../live.svelte.ts";
 import { isAnswered, isLive, type Turn } from "../state/turn.ts";
 import type { Discussion } from "../wire.ts";
 
-export type Sheet = "prompt" | "assertions" | "swap";
+type Sheet = "prompt" | "assertions" | "swap";
 
 export class CardActs {
   trouble = $state("");

@@ -3,7 +3,7 @@
 import { rendered, renderedCode } from "./render.ts";
 import { Splitter, type Segment } from "./splitter.ts";
 
-export interface Block {
+interface Block {
   /** Its place in the document, which it keeps. */
   id: number;
   html: string;
