@@ -9,11 +9,11 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from moot.providers.scripts import SAMPLE
 from tests.page.axe import axe
+from tests.page.patience import PATIENCE_SECONDS
 from tests.page.reading import discussed, reading
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
-PATIENCE_SECONDS = 60
 LOOK_MILLISECONDS = 30
 WAITS = "Waits for the connection"
 KEPT = "No connection: what you write is kept, and can be sent when it is back."
