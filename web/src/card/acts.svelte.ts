@@ -24,13 +24,16 @@ export class CardActs {
     const { renewal } = this.#turn();
     return renewal && isLive(renewal) ? renewal : null;
   });
-  readonly #current = $derived(`${this.#turn().version}/${this.#turn().versions}`);
+  readonly #current = $derived.by(() => {
+    const { version, versions } = this.#turn();
+    return `${version}/${versions}`;
+  });
   /** Another version that is looked at, until there is a new one; nothing is changed by that. */
   earlier = $derived.by<Turn | null>(() => {
     void this.#current;
     return null;
   });
-  readonly shown = $derived(this.renewal ?? this.earlier ?? this.#turn());
+  readonly shown = $derived.by(() => this.renewal ?? this.earlier ?? this.#turn());
 
   constructor(turn: () => Turn, discussion: () => Discussion, focus: () => void) {
     this.#turn = turn;
