@@ -275,6 +275,38 @@ async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
         await route.continue_()
 
 
+async def test_a_page_that_is_read_late_does_not_undo_what_was_written_meanwhile(
+    server: MootServer, page: Page
+) -> None:
+    id = await discussed(server, "Before", participants=["scripted/echo"])
+    await page.goto(f"{server.url}/d/{id}")
+    answer = page.get_by_role("article")
+    await expect(answer).to_contain_text("Before")
+    fetched, edited = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        snapshot = await route.fetch()
+        fetched.set()
+        await edited.wait()
+        await route.fulfill(response=snapshot)
+
+    reads = f"**/api/discussions/{id}?limit=*"
+    await page.route(reads, late, times=1)
+    await renamed(server, id, "After")
+    await fetched.wait()
+    await answer.hover()
+    await answer.get_by_role("button", name="More about this answer").click()
+    await page.get_by_role("menuitem", name="Edit").click()
+    await answer.get_by_label("Words").fill("Something else.")
+    async with page.expect_response(reads):  # what the change itself makes the page read
+        await page.keyboard.press("Control+Enter")
+    await expect(answer).to_contain_text("2/2")
+    async with page.expect_response(reads):
+        edited.set()
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    await expect(answer).to_contain_text("Something else.")
+
+
 async def test_a_list_that_is_read_late_undoes_nothing(server: MootServer, page: Page) -> None:
     id = await discussed(server, "Before", participants=["scripted/echo"])
     await page.goto(server.url)
