@@ -59,6 +59,8 @@ async def test_an_answer_is_judged_improved_accepted_and_undone(server: MootServ
     await expect(trial.get_by_label("Assertions, one a line")).to_have_value(
         "It gives a reason.\nIt names a source."
     )
+    await trial.get_by_label("Assertions, one a line").fill("")
+    await expect(trial.get_by_label("Assertions, one a line")).to_have_value("")
     await trial.get_by_role("button", name="Undo").click()
     await expect(trial.get_by_role("button", name="Accept")).to_be_visible()
     assert (

@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from playwright.async_api import FilePayload, Locator, Page, expect
+from playwright.async_api import FilePayload, Locator, Page, Request, Route, expect
 
 from tests.page.axe import axe
 from tests.page.reading import opened
@@ -62,7 +62,7 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
 
     await page.get_by_text("Begun").first.hover()
     await page.get_by_role("button", name="More about this message").last.click()
-    await page.get_by_role("menuitem", name="Edit and ask again").click()
+    await page.get_by_role("menuitem", name="Use as a new question").click()
     await expect(box(page)).to_have_value("Begun")
     await box(page).fill("Begun anew")
     await box(page).press("Enter")
@@ -211,3 +211,35 @@ async def test_what_is_not_taken_is_kept_and_said_beside_the_box(
         await box(page).press("Enter")
         await expect(alert).to_contain_text("What you wrote is kept.")
         await expect(box(page)).to_have_value("What now?")
+
+
+async def test_a_message_whose_answer_was_lost_is_not_taken_twice_also_after_a_reload(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("ERR_")
+    id = await opened(server, "echo")
+    sent: list[Request] = []
+
+    async def lost(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
+
+    await page.goto(f"{server.url}/d/{id}")
+    page.on("request", lambda one: sent.append(one) if one.url.endswith("/messages") else None)
+    await page.route("**/messages", lost, times=1)
+    await page.get_by_role("button", name="Price").click()
+    await page.get_by_label("It may cost").fill("0.5")
+    await page.keyboard.press("Escape")
+    await box(page).fill("And square?")
+    await box(page).press("Enter")
+    await expect(page.get_by_role("form").get_by_role("alert")).to_contain_text("cannot be reached")
+    await page.reload()
+    await expect(box(page)).to_have_value("And square?")
+    await box(page).press("Enter")
+    await expect(box(page)).to_have_value("")
+    await expect(page.get_by_role("article")).to_have_count(2)
+    first, second = ((one.headers["idempotency-key"], one.post_data_json) for one in sent)
+    assert first == second
+    assert first[1]["cap"] == 0.5
+    said = (await server.get(f"/api/discussions/{id}")).body["messages"]
+    assert [one["content"] for one in said if one["role"] == "user"] == ["About Tables?", "And square?"]

@@ -9,6 +9,7 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from moot.providers.scripts import SAMPLE
 from tests.page.axe import axe
+from tests.page.frames import frames_pass
 from tests.page.patience import PATIENCE_SECONDS
 from tests.page.reading import discussed, reading
 from tests.page.watching import Watch
@@ -120,7 +121,7 @@ async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_pag
         await expect(page.get_by_role("article").nth(place)).to_contain_text(WAITS)
     await server.start()
     await expect(shelf(page)).to_contain_text("Connected")
-    await expect(page.get_by_text("was cut off and goes on")).to_be_visible()
+    await expect(page.get_by_text("was cut off here and went on")).to_be_visible()
     await complete(page, begun_anew=True)
 
 
@@ -322,6 +323,60 @@ async def test_a_list_that_is_read_late_undoes_nothing(server: MootServer, page:
     await shelf(page).get_by_label("Search discussions").fill("Before")
     await expect(shelf(page).get_by_role("heading", name="Found")).to_be_visible()
     await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
+
+
+async def test_a_search_that_is_taken_back_says_nothing_of_itself_when_its_answer_comes(
+    server: MootServer, page: Page
+) -> None:
+    await discussed(server, "Tables", participants=["scripted/echo"])
+    await page.goto(server.url)
+    await expect(shelf(page).get_by_role("link", name="Tables")).to_be_visible()
+    searches = asyncio.Queue[Route]()
+    await page.route("**/api/discussions?q=*", searches.put_nowait)
+    search = shelf(page).get_by_label("Search discussions")
+    await search.fill("Tables")
+    late = await searches.get()
+    async with page.expect_response("**/api/discussions?status=*"):
+        await search.fill("")
+    async with page.expect_response("**/api/discussions?q=*") as found:
+        await late.continue_()
+    await (await found.value).finished()
+    await frames_pass(page, 30)
+    await expect(shelf(page).get_by_text("Found, also in the archive")).to_have_count(0)
+
+
+async def test_who_waits_for_more_of_the_list_gets_it_before_the_list_is_read_anew(
+    server: MootServer, page: Page
+) -> None:
+    id = await discussed(server, "Newer", participants=["scripted/echo"])
+    asked, free = asyncio.Event(), asyncio.Event()
+    reads: list[str] = []
+
+    async def listed(route: Route) -> None:
+        first = await (await route.fetch(url=f"{server.url}/api/discussions?status=active")).json()
+        if "cursor=" not in route.request.url:
+            await route.fulfill(json=first | {"next": "there is more"})
+            return
+        asked.set()
+        await free.wait()
+        older = first["discussions"][0] | {"id": "dis_older", "title": "Older", "updated_at": 1}
+        await route.fulfill(json={"discussions": [older], "next": None})
+
+    await page.route("**/api/discussions?status=*", listed)
+    page.on("request", lambda request: reads.append(request.url))
+    await page.goto(server.url)
+    await expect(shelf(page)).to_contain_text("Connected")
+    await shelf(page).get_by_role("button", name="Show more").click()
+    await asked.wait()
+    await shelf(page).get_by_role("link", name="Newer").click()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (
+            sum(f"/api/discussions/{id}?" in url for url in reads) < 2
+        ):  # it is heard that listening began anew
+            await page.wait_for_timeout(LOOK_MILLISECONDS)
+    async with page.expect_response(lambda response: response.url.endswith("?status=active")):
+        free.set()
+    await expect(shelf(page).get_by_role("link", name="Older")).to_be_visible()
 
 
 async def test_what_a_search_found_stays_while_somebody_speaks_in_it(

@@ -188,6 +188,20 @@ async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     await focus_is_seen(page)
 
 
+async def test_the_focus_goes_to_the_words_when_the_table_is_stopped_from_elsewhere(
+    server: MootServer, page: Page
+) -> None:
+    body = {"message": "Why a round table?", "title": "Tables", "participants": ["scripted/long"]}
+    begun = (await server.post("/api/discussions", body)).body
+    await page.goto(f"{server.url}/d/{begun['discussion']['id']}")
+    box = page.get_by_role("textbox", name="Your message")
+    await expect(page.get_by_role("article")).to_contain_text("table")
+    await box.focus()
+    await walk(page, page.get_by_role("button", name="Stop", exact=True))
+    await server.post(f"/api/runs/{begun['run']['id']}/stop")
+    await expect(box).to_be_focused()
+
+
 async def test_a_question_is_asked_and_its_answer_looked_behind_by_keys_alone(
     server: MootServer, page: Page
 ) -> None:

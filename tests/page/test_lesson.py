@@ -3,10 +3,11 @@
 import re
 from typing import Any
 
-from playwright.async_api import Page, Request, expect
+from playwright.async_api import Page, Request, Route, expect
 
 from tests.page.axe import axe
 from tests.page.reading import opened
+from tests.page.watching import Watch
 from tests.serving import MootServer
 
 LESSON: dict[str, Any] = {
@@ -156,3 +157,43 @@ async def test_a_line_is_said_again_and_its_versions_are_compared(server: MootSe
     await versions.get_by_role("button", name="Use this one").click()
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
     await expect(line.get_by_role("button", name="writes a formula")).to_be_visible()
+
+
+async def test_a_board_that_fails_is_asked_for_once_and_again_when_somebody_says_so(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 500")
+    id = await opened(server, **LESSON | {"directed": {"turns": 2, "trigger": "Alpha"}})
+    fetched = Fetched(page)
+    await page.route("**/board.svg*", lambda route: route.fulfill(status=500))
+    await page.goto(f"{server.url}/d/{id}")
+    board = page.get_by_role("complementary", name="Whiteboard")
+    await expect(board.get_by_role("slider", name="Moment")).to_have_attribute("max", "5")
+    await expect(board.get_by_role("alert")).to_contain_text("The board could not be loaded.")
+    await axe(page)
+    assert len(fetched.boards) == len(set(fetched.boards)), fetched.boards
+    await page.unroute("**/board.svg*")
+    await board.get_by_role("button", name="Try again").click()
+    await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers"))
+    await expect(board.get_by_role("alert")).to_have_count(0)
+
+
+async def test_a_lesson_that_cannot_be_read_is_no_trouble_of_another(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 500")
+    short = LESSON | {"directed": {"turns": 1, "trigger": "Alpha"}}
+    broken = await opened(server, **short | {"title": "Broken"})
+    await opened(server, **short | {"title": "Whole"})
+    run = (await server.get(f"/api/discussions/{broken}")).body["messages"][-1]["run"]
+
+    async def failing(route: Route) -> None:
+        await route.fulfill(status=500, json={"title": "Broken", "status": 500, "detail": "It broke."})
+
+    await page.route(f"**/api/runs/{run}/events*", failing)
+    await page.goto(f"{server.url}/d/{broken}")
+    board = page.get_by_role("complementary", name="Whiteboard")
+    await expect(board.get_by_role("alert")).to_contain_text("It broke.")
+    await page.get_by_role("link", name="Whole").click()
+    await expect(page.get_by_role("button", name="writes a formula")).to_be_visible()
+    await expect(board.get_by_role("alert")).to_have_count(0)

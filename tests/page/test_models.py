@@ -43,6 +43,7 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
             club = ready.get_by_role("listitem").filter(has_text="Your own key is used.").first
             await expect(club).to_contain_text("club")
             assert KEY not in await page.content()
+            assert await page.evaluate("document.activeElement !== document.body")
 
             await page.goto(server.url)
             await expect(page.get_by_role("button", name=re.compile(r"^Edit .*club."))).to_be_visible()

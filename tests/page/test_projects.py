@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest_asyncio
 from playwright.async_api import Page, expect
@@ -12,6 +13,8 @@ from tests.page.patience import TOASTS_STAY
 from tests.page.reading import choose, discussed, reading
 from tests.page.watching import Watch
 from tests.serving import MootServer
+
+POLL = 3_000  # milliseconds
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -104,7 +107,6 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await expect(insights.get_by_role("article").filter(has_text="Oak it is")).to_have_count(0)
     await expect(insights.get_by_role("article").filter(has_text="A bench uses")).to_have_count(1)
 
-    await patterns.get_by_role("button", name="Find patterns").click()
     await choose(patterns, "scripted/slow")
     await patterns.get_by_role("button", name="Look for patterns").click()
     await expect(patterns.get_by_role("status")).to_contain_text("Looking for what recurs")
@@ -120,3 +122,26 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
 
     await discussions.get_by_role("link", name="Begin one").click()
     await expect(page.get_by_role("combobox", name=re.compile("^Project"))).to_have_value(project)
+
+
+async def test_patterns_that_somebody_else_looks_for_are_read_until_they_are_there(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 500")
+    project = (await server.post("/api/projects", {"name": "Kitchen"})).body["id"]
+    sought = {"id": "con_1", "model": "scripted/slow", "created_at": 0, "ended_at": None, "patterns": []}
+    looking = {"completed": None, "newest": {**sought, "status": "running"}}
+    found = {**sought, "status": "completed", "ended_at": 1}
+    now: dict[str, Any] = {"json": looking}
+    await page.route("**/patterns", lambda route: route.fulfill(**now))
+    await page.clock.install()
+    await page.goto(f"{server.url}/projects/{project}")
+    patterns = page.get_by_role("region", name="Patterns")
+    await expect(patterns.get_by_role("status")).to_contain_text("is looking for patterns since")
+    now = {"status": 500, "json": {"detail": "It broke."}}
+    await page.clock.fast_forward(POLL)
+    await expect(patterns.get_by_role("alert")).to_have_text("It broke.")
+    now = {"json": {"completed": found, "newest": found}}
+    await page.clock.fast_forward(POLL)
+    await expect(patterns).to_contain_text("Nothing recurs yet.")
+    await expect(patterns.get_by_role("alert")).to_have_count(0)

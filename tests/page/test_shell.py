@@ -7,6 +7,7 @@ from playwright.async_api import Page, ViewportSize, expect
 from tests.page.axe import axe
 from tests.page.patience import TOASTS_STAY
 from tests.page.reading import opened
+from tests.page.watching import Watch
 from tests.serving import MootServer
 
 WIDE: ViewportSize = {"width": 1280, "height": 800}
@@ -219,10 +220,30 @@ async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page
     id = await opened(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await page.get_by_role("button", name="Tables", exact=True).click()
-    await page.get_by_label("Title").fill("Round tables")
+    title = page.get_by_label("Title")
+    await title.fill("Round tables")
+    await title.dispatch_event("keydown", {"key": "Enter", "isComposing": True})
+    await expect(title).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Round tables")).to_be_visible()
     await expect(page.get_by_role("link", name="Round tables")).to_be_visible()
+
+
+async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_for(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("Failed to load resource")
+    id = await opened(server, "echo")
+    await page.route("**/Changes-*.js", lambda route: route.abort())
+    await page.goto(f"{server.url}/d/{id}")
+    settings = page.get_by_role("dialog", name="Settings of this discussion")
+    for _ in range(2):
+        await page.get_by_role("button", name="Settings of this discussion").click()
+        await expect(settings.get_by_role("alert")).to_have_text(
+            "This part of the page could not be loaded. Reload, and try again."
+        )
+        await settings.get_by_role("button", name="Close").click()
+        await expect(settings).to_have_count(0)
 
 
 async def test_on_a_phone_the_list_is_behind_a_button_and_one_card_fills_the_screen(

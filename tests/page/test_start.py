@@ -11,6 +11,8 @@ from tests.page.patience import TOASTS_STAY
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
+LONG = 30_000  # milliseconds: no words in passing stay that long by themselves
+BESIDE = (5, 400)
 SIZES: tuple[ViewportSize, ...] = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
 BROUGHT = """() => {
     const field = document.querySelector("main textarea");
@@ -69,7 +71,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await page.get_by_role("button", name="Undo").click()
     await expect(question).to_have_value("")
 
-    await page.keyboard.press("Enter")
+    await question.press("Enter")
     await page.get_by_role("button", name="Ask the table").click()
     await expect(page.get_by_text("Write a question first.")).to_be_visible()
     await question.fill("Round or square?")
@@ -147,6 +149,52 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await page.get_by_role("link", name="New discussion").click()
     await expect(question).to_have_value("")
     await expect(seats.get_by_role("button", name="Edit Ida")).to_be_visible()
+
+
+async def test_what_is_undone_leaves_alone_what_was_changed_since(server: MootServer, page: Page) -> None:
+    await page.clock.install()
+    await page.goto(server.url)
+    question = page.get_by_label("Your question")
+    seats = page.get_by_role("region", name="Who is at the table")
+    undo = page.get_by_role("button", name="Undo")
+    await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
+    await page.get_by_role("button", name="Argue it out").click()
+    await question.fill("Round or square?")
+    await undo.click()
+    await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(2)
+    await expect(question).to_have_value("Round or square?")
+
+    await seats.get_by_role("button", name="Remove Scientist").press("Enter")
+    await expect(seats.get_by_role("button", name="Remove Advocate")).to_be_focused()
+    await page.locator("label").filter(has=page.get_by_role("radio", name="Debate")).click()
+    await undo.hover()
+    await page.clock.fast_forward(LONG)
+    await undo.click()
+    await expect(seats.get_by_role("button", name=re.compile("^Edit")).first).to_contain_text("Scientist")
+    await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
+
+    await seats.get_by_role("button", name="Remove Advocate").click()
+    await undo.focus()
+    await page.clock.fast_forward(LONG)
+    await expect(undo).to_be_focused()
+    await question.focus()
+    await page.clock.fast_forward(LONG)
+    await expect(undo).to_have_count(0)
+
+
+async def test_words_that_are_selected_beyond_a_sheet_do_not_close_it(server: MootServer, page: Page) -> None:
+    await page.goto(server.url)
+    await page.get_by_role("button", name="Add a voice").click()
+    sheet = page.get_by_role("dialog")
+    name = sheet.get_by_role("textbox", name="Name")
+    await name.fill("Ida")
+    await name.hover()
+    await page.mouse.down()
+    await page.mouse.move(*BESIDE)
+    await page.mouse.up()
+    await expect(name).to_have_value("Ida")
+    await page.mouse.click(*BESIDE)
+    await expect(sheet).to_have_count(0)
 
 
 async def test_nothing_moves_when_models_are_found_a_moment_later(server: MootServer, page: Page) -> None:
@@ -248,7 +296,8 @@ async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, p
     await expect(seats.get_by_text("scripted", exact=True)).to_have_count(3)
     await page.get_by_role("button", name="Save as a line-up").click()
     await page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("Mine")
-    await page.keyboard.press("Enter")
+    twice = "(form) => [form, form].forEach((one) => one.requestSubmit())"
+    await page.get_by_role("dialog").locator("form").evaluate(twice)
     mine = page.get_by_role("button", name="Mine", exact=True)
     await expect(mine).to_be_visible()
 

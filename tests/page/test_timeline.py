@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
+from tests.page.frames import frames_pass
 from tests.page.patience import PATIENCE_SECONDS
 from tests.page.visiting import visiting
+from tests.page.watching import Watch
 from tests.serving import MootServer
 
 NEAR = 2.0  # pixels
@@ -49,6 +51,15 @@ LONGER = "([box, height, by]) => box.scrollHeight > height + by"
 async def talkers(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
     async with visiting(page, tmp_path, voices=VOICES) as server:
         yield server
+
+
+async def answered(server: MootServer, title: str) -> str:
+    """Let one question be answered, and return its discussion."""
+    body = {"message": f"Why {title}?", "title": title, "participants": ["scripted/brief"]}
+    reply = await server.post("/api/discussions", body)
+    assert reply.status == 201, reply
+    await server.heard(reply.body["run"]["id"])
+    return str(reply.body["discussion"]["id"])
 
 
 async def talk(server: MootServer, runs: int, mode: str = "parallel") -> tuple[str, str]:
@@ -182,3 +193,51 @@ async def test_who_follows_the_end_of_rounds_is_let_go_and_led_back(talkers: Moo
     await expect(newest).to_have_count(0)
     await grown(page)
     await expect(page.get_by_role("button", name="Stop here")).to_be_in_viewport()
+
+
+async def cut_short(page: Page, id: str) -> asyncio.Queue[Route]:
+    """Show a discussion as if there were older messages, and return who asks for them."""
+    asked = asyncio.Queue[Route]()
+
+    async def answer(route: Route) -> None:
+        if "before=" in route.request.url:
+            asked.put_nowait(route)
+        else:
+            await route.fulfill(json=await (await route.fetch()).json() | {"before": 1})
+
+    await page.route(f"**/api/discussions/{id}?*", answer)
+    return asked
+
+
+async def test_who_asks_for_earlier_messages_is_told_why_they_do_not_come_and_keeps_the_focus(
+    talkers: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("503")
+    id = await answered(talkers, "Tables")
+    earlier = page.get_by_role("button", name="Show earlier messages")
+    asked = await cut_short(page, id)
+    await page.goto(f"{talkers.url}/d/{id}")
+    await earlier.press("Enter")
+    await expect(earlier).to_have_attribute("aria-disabled", "true")
+    await frames_pass(page, 3)
+    await expect(earlier).to_be_focused()
+    await (await asked.get()).fulfill(
+        status=503, json={"title": "No", "status": 503, "detail": "Come back later."}
+    )
+    await expect(page.get_by_text("Come back later.")).to_be_visible()
+    await expect(earlier).to_be_focused()
+
+
+async def test_what_a_link_points_to_is_not_sought_in_the_discussion_that_is_opened_next(
+    talkers: MootServer, page: Page
+) -> None:
+    id = await answered(talkers, "Tables")
+    await answered(talkers, "Chairs")
+    asked = await cut_short(page, id)
+    await page.goto(f"{talkers.url}/d/{id}#msg_none")
+    older = await asked.get()
+    await page.get_by_role("link", name="Chairs").click()
+    await expect(page.get_by_role("heading", name="Chairs")).to_be_visible()
+    await older.fulfill(json=await (await older.fetch()).json() | {"messages": [], "before": None})
+    await frames_pass(page, 120)
+    assert await page.get_by_text("is not in this discussion any more").count() == 0  # it would go by itself

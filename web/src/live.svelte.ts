@@ -11,8 +11,16 @@ import {
   type Heard,
   type Open,
 } from "./state/discussion.ts";
-import { takeOver } from "./shell/kept.ts";
-import { EMPTY, shelve, withFirstPage, withNextPage, type Shelf, type Shown } from "./state/shelf.ts";
+import { takeOver } from "./kept.ts";
+import {
+  EMPTY,
+  isOfShelf,
+  shelve,
+  withFirstPage,
+  withNextPage,
+  type Shelf,
+  type Shown,
+} from "./state/shelf.ts";
 import { Stream, type Connection } from "./transport/stream.ts";
 import type { Me, Message } from "./wire.ts";
 
@@ -26,15 +34,18 @@ class Live {
   readonly isLost = $derived(this.connection === "lost");
   shelf = $state.raw<Shelf>(EMPTY);
   shown = $state.raw<Shown>({ q: "", status: "active" });
+  /** What the list that is there shows: while another one is read, it is still that. */
+  listed = $state.raw<Shown | null>(null);
   open = $state.raw<Open | null>(null);
   /** Why the open discussion cannot be shown. */
   trouble = $state.raw<string | null>(null);
 
   #stream: Stream;
   #asked = 0; // how often the list was asked for: only the last answer counts
-  #listed: Shown | null = null; // what the list that is there shows
   #unlisted: Heard[] | null = null; // what is heard while the list is read
-  #isBehind = false; // whether the list may have changed while nobody listened
+  #isPaging = false; // whether it is the next page that is read
+  #begun = 0; // how often listening began: what came about before was told to nobody
+  #caughtUp = 0; // how often it had, when the list that is there was asked for
   #waiting: Heard[] | null = null; // what is heard before the open discussion was read
   #heard: Heard[] = [];
   #frame = 0;
@@ -77,15 +88,32 @@ class Live {
     const { q, status } = shown;
     const cursor = more ? this.shelf.next : null;
     const asked = ++this.#asked;
+    const begun = this.#begun;
     this.#unlisted = [];
-    const page = await call("GET /api/discussions", { query: { q, status: q ? null : status, cursor } });
-    if (asked !== this.#asked) return;
-    const isOther = this.#listed !== shown;
-    const before = isOther ? { ...this.shelf, discussions: [], next: null } : this.shelf;
-    const read = more ? withNextPage(before, page) : withFirstPage(before, page);
-    this.shelf = shelve(read, this.#unlisted ?? [], shown);
+    this.#isPaging = more;
+    try {
+      const page = await call("GET /api/discussions", { query: { q, status: q ? null : status, cursor } });
+      if (asked !== this.#asked) return;
+      const isOther = this.listed !== shown;
+      const before = isOther ? { ...this.shelf, discussions: [], next: null } : this.shelf;
+      const read = more ? withNextPage(before, page) : withFirstPage(before, page);
+      this.shelf = shelve(read, this.#unlisted ?? [], shown);
+      this.listed = shown;
+      if (!more) this.#caughtUp = begun;
+    } finally {
+      if (asked === this.#asked) this.#listingEnded(more);
+    }
+  }
+
+  #listingEnded(more: boolean): void {
     this.#unlisted = null;
-    this.#listed = shown;
+    this.#isPaging = false;
+    if (more) this.#catchUp();
+  }
+
+  /** Read the list anew where it may have changed while nobody listened; who waits for its next page gets that first. */
+  #catchUp(): void {
+    if (this.#begun > this.#caughtUp && !this.#isPaging) void this.list().catch(() => undefined);
   }
 
   /** Open a discussion: listen to it first, so that nothing is missed while it is read. */
@@ -96,6 +124,7 @@ class Live {
     this.open = opened(id);
     this.trouble = null;
     this.#waiting = [];
+    this.#older = null;
     this.#stream.connect();
     await this.#readOpen(id);
   }
@@ -106,13 +135,18 @@ class Live {
     this.#isMissing = false;
     this.open = null;
     this.#waiting = null;
+    this.#older = null;
     this.#stream.connect();
   }
 
   /** Read the page before the oldest message that is there, once at a time. */
   older(): Promise<void> {
-    this.#older ??= this.#readOlder().finally(() => (this.#older = null));
-    return this.#older;
+    if (this.#older) return this.#older;
+    const reading = this.#readOlder().finally(() => {
+      if (this.#older === reading) this.#older = null;
+    });
+    this.#older = reading;
+    return reading;
   }
 
   async #readOlder(): Promise<void> {
@@ -122,7 +156,7 @@ class Live {
       path: { id: open.id },
       query: { before: open.before, limit: 100 },
     });
-    if (this.open?.id === open.id) this.open = withOlder(this.open, page);
+    if (this.open?.id === open.id && this.open.before === open.before) this.open = withOlder(this.open, page);
   }
 
   /** Read the newest page again, because something was changed that no event tells of. */
@@ -171,11 +205,11 @@ class Live {
     const events = this.#heard;
     this.#heard = [];
     this.shelf = shelve(this.shelf, events, this.shown);
-    this.#unlisted?.push(...events);
+    this.#unlisted?.push(...events.filter(isOfShelf));
     if (this.#waiting) this.#waiting.push(...events);
     else if (this.open) this.open = hear(this.open, events);
-    // All that goes on is told when a connection begins: what came about before that was told to nobody.
-    this.#isBehind ||= events.some((event) => event.type === "activity");
+    // All that goes on is told when a connection begins: what was read before that may be old, also just after entering.
+    this.#begun += events.filter((event) => event.type === "activity").length;
     if (events.some((event) => this.#isStored(event))) this.#settle();
   }
 
@@ -190,8 +224,7 @@ class Live {
     clearTimeout(this.#settling);
     this.#settling = setTimeout(() => {
       void this.refresh();
-      if (this.#isBehind) void this.list().catch(() => undefined);
-      this.#isBehind = false;
+      this.#catchUp();
     }, SETTLE);
   }
 }

@@ -58,6 +58,14 @@ test("keys are known by their names, also with others held", () => {
   assert.deepEqual(acts, ["search", "new", "find", "stop"]);
 });
 
+test("with Alt a letter is known by its place where another character is written, and only there", () => {
+  press("Dead", { altKey: true, code: "KeyN" });
+  press("˜", { altKey: true, code: "KeyN" });
+  press("b", { altKey: true, code: "KeyN" });
+  press("n", { altKey: true, code: "KeyL" });
+  assert.deepEqual(acts, ["new", "new", "new"]);
+});
+
 test("one key after the other counts, unless one waits too long", () => {
   press("g");
   now += 700;
@@ -72,10 +80,11 @@ test("one key after the other counts, unless one waits too long", () => {
 test("what is written into a field is no shortcut, but for those with Ctrl or Alt, and Esc in the composer", () => {
   for (const tag of ["input", "textarea", "select"]) press("/", { tag });
   press("k", { tag: "input", ctrlKey: true });
+  press("k", { tag: "input", metaKey: true });
   press("n", { tag: "textarea", altKey: true });
   press("Escape", { tag: "input" });
   press("Escape", { tag: "textarea" });
-  assert.deepEqual(acts, ["find", "new", "stop"]);
+  assert.deepEqual(acts, ["find", "find", "new", "stop"]);
 });
 
 test("an open dialog has the keys for itself, and so has whoever took them or is still composing", () => {

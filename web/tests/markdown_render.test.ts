@@ -11,7 +11,7 @@ function html(text: string): string {
   const document = new GrowingDocument();
   document.grow(text);
   document.end();
-  return document.settled.map((block) => block.html).join("\n");
+  return document.settled.join("\n");
 }
 
 const TAG =

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, dollars, seconds } from "../src/state/figures.ts";
+import { count, dollars, seconds } from "../src/ui/figures.ts";
 import { kindOf } from "../src/state/kind.ts";
 import { colourOf, person, seated } from "../src/state/people.ts";
 import { emptyRun } from "../src/state/run.ts";

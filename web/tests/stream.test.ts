@@ -14,6 +14,7 @@ const RESYNC = 'data: {"type":"resync"}\n\n';
 let asked: Asked[] = [];
 let states: Connection[] = [];
 let heard: Heard[] = [];
+let missed = 0;
 let answer: () => Response | null = () => null;
 let stream: Stream;
 
@@ -36,7 +37,7 @@ function open(url: string, signal: AbortSignal): Response {
 }
 
 beforeEach(() => {
-  [asked, states, heard, answer] = [[], [], [], () => null];
+  [asked, states, heard, missed, answer] = [[], [], [], 0, () => null];
   mock.timers.enable({ apis: ["setTimeout"] });
   mock.method(Math, "random", () => 0.5); // pauses as they are written
   mock.method(globalThis, "fetch", (url: string, { signal }: { signal: AbortSignal }) => {
@@ -47,7 +48,7 @@ beforeEach(() => {
   stream = new Stream({
     following: () => ({ discussion: "dis_1", after: ["run_1:7"] }),
     hear: (events) => void heard.push(...events),
-    missing: () => undefined,
+    missing: () => void missed++,
     connection: (now) => void states.push(now),
   });
 });
@@ -145,6 +146,19 @@ test("whoever is refused is not asked again by itself", async () => {
   await settled();
   assert.equal(asked.length, 1);
   assert.equal(states.at(-1), "refused");
+});
+
+test("what is not there is told of, unless something else is followed by then", async () => {
+  answer = () => Response.json({ title: "No", status: 404, detail: "Gone." }, { status: 404 });
+  stream.connect();
+  answer = () => null;
+  stream.connect();
+  await settled();
+  assert.deepEqual([asked.length, missed], [2, 0]);
+  answer = () => Response.json({ title: "No", status: 404, detail: "Gone." }, { status: 404 });
+  stream.connect();
+  await settled();
+  assert.deepEqual([asked.length, missed], [3, 1]);
 });
 
 test("it is hurried only while it waits", async () => {

@@ -3,7 +3,16 @@ import { test } from "node:test";
 import { changedOf, changeOf } from "../src/table/changes.ts";
 import { bodyOf, wrongIn } from "../src/table/draft.ts";
 import { idOf, namesOf } from "../src/table/names.ts";
-import { EMPTY, laid, missing, newSeat, tableOf, withoutSeat, withSeat } from "../src/table/table.ts";
+import {
+  EMPTY,
+  laid,
+  missing,
+  newSeat,
+  tableOf,
+  withoutSeat,
+  withSeat,
+  withSeatAgain,
+} from "../src/table/table.ts";
 import type { Discussion, LineUp, Persona } from "../src/wire.ts";
 
 const SCEPTIC = { id: "per_1", name: "The sceptic" } as Persona;
@@ -135,4 +144,19 @@ test("only what is different is changed", () => {
     language: "de",
   });
   assert.deepEqual(changeOf(HELD, { ...same, table: { ...same.table, clerk: null } }, []), { clerk: null });
+});
+
+test("whoever left comes back to its place, and what was changed meanwhile stays", () => {
+  const before = tableOf(KEPT);
+  const left = { ...withoutSeat(before, "ben"), rounds: 5 };
+  assert.deepEqual(withSeatAgain(left, "ben", before), { ...before, rounds: 5 });
+  const newest = newSeat("a/d");
+  const others = withSeat(withoutSeat(before, "ida"), newest);
+  assert.deepEqual(
+    withSeatAgain(others, "ida", before).seats.map((one) => one.key),
+    ["ida", "ben", newest.key],
+  );
+  const led = { ...left, debate: { ...left.debate, lead: "ida" } };
+  assert.equal(withSeatAgain(led, "ben", before).debate.lead, "ida");
+  assert.equal(withSeatAgain(before, "ben", before), before);
 });

@@ -12,11 +12,25 @@ test("what is said again counts up and comes last, and three are shown at most",
   assert.deepEqual(words(all), ["Copied. 2", "Copied. 1", "Deleted. 1"]);
 });
 
-test("one undo takes back all that was said in one, the last first", () => {
+test("one undo takes back all that was said in one, the last first", async () => {
   const undone: number[] = [];
   let all: readonly Toast[] = [];
   for (const one of [1, 2, 3]) all = added(all, "It left the table.", { undo: () => undone.push(one) });
-  all[0]?.undo?.();
+  await all[0]?.undo?.();
   assert.deepEqual(undone, [3, 2, 1]);
   assert.equal(added([], "Copied.", {})[0]?.undo, undefined);
+});
+
+test("what takes long to be undone is awaited before the next is", async () => {
+  const steps: string[] = [];
+  const slowly = (name: string) => async () => {
+    steps.push(`${name} begins`);
+    await new Promise((done) => setTimeout(done));
+    steps.push(`${name} is done`);
+  };
+  let all: readonly Toast[] = [];
+  for (const name of ["first", "second", "third"]) all = added(all, "Archived.", { undo: slowly(name) });
+  await all[0]?.undo?.();
+  const each = (name: string) => [`${name} begins`, `${name} is done`];
+  assert.deepEqual(steps, ["third", "second", "first"].flatMap(each));
 });

@@ -30,6 +30,10 @@ DEMO = "smollm2"
 DEMO_NOTE = "a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do"
 SLOTS = 4
 BATCH = 16
+UNLIKE_A_LOOP = {
+    "dry_multiplier": 0.8,
+    "dry_allowed_length": 4,
+}  # a small model says the same again and again
 SIGN_SECONDS = 1.0
 NOTHING_YET = [b""]
 WAITING = 64  # chunks that may wait for a reader before the generation waits with them
@@ -153,7 +157,8 @@ class LocalProvider:
 
     def _body(self, request: ModelRequest) -> bytes:
         fields = self._wire.fields(request, self.profile(request.model))
-        return msgspec.json.encode({**fields, "return_progress": True, "cache_prompt": True})
+        manner = {} if request.json_schema else UNLIKE_A_LOOP
+        return msgspec.json.encode({**fields, **manner, "return_progress": True, "cache_prompt": True})
 
     def _loading_task(self) -> asyncio.Task[Any]:
         """Load once, for all: whoever came first and left does not take the model along."""

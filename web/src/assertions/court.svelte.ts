@@ -50,11 +50,14 @@ export class Court {
     if (!trial) return;
     await this.#try("improving", async (signal) => {
       const path = { id: trial.id };
-      for await (const event of told("POST /api/trials/{id}/improve", { path, signal })) {
-        this.#now(improved(this.progress ?? begun(trial), event));
+      try {
+        for await (const event of told("POST /api/trials/{id}/improve", { path, signal })) {
+          this.#now(improved(this.progress ?? begun(trial), event));
+        }
+      } finally {
+        if (this.progress?.trying) this.#now({ ...this.progress, trying: null });
       }
     });
-    if (this.progress?.trying) this.#now({ ...this.progress, trying: null });
   }
 
   accept(): Promise<void> {
@@ -88,7 +91,9 @@ export class Court {
     this.trials = this.trials.map((one) => (one.id === progress.trial.id ? progress.trial : one));
   }
 
+  /** Do one thing at a time; what is read at the start may come while the first is done. */
   async #try(busy: Busy, act: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    if (this.busy) return;
     const leaving = new AbortController();
     this.#leaving = leaving;
     this.busy = busy;
@@ -98,7 +103,7 @@ export class Court {
     } catch (error) {
       if (!leaving.signal.aborted) this.trouble = (error as Error).message;
     } finally {
-      this.busy = "";
+      if (this.#leaving === leaving) this.busy = "";
     }
   }
 }

@@ -5,6 +5,7 @@ import { copy } from "../ui/clipboard.ts";
 import { call, newKey } from "../api.ts";
 import { deskOf } from "../composer/desk.svelte.ts";
 import { live } from "../live.svelte.ts";
+import { linkTo } from "../shell/route.svelte.ts";
 import { isAnswered, isLive, type Turn } from "../state/turn.ts";
 import type { Discussion } from "../wire.ts";
 
@@ -113,7 +114,7 @@ export class CardActs {
 
   async link(): Promise<void> {
     const { id, turn } = this.#path();
-    await copy(`${location.origin}/d/${id}#${turn}`);
+    await copy(linkTo(id, turn));
   }
 
   #path(): { id: string; turn: string } {

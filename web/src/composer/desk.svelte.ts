@@ -1,18 +1,20 @@
 /** What is being written in a discussion, to whom, and what goes with it; cards and messages may lay things there. */
 
-import { kept } from "../shell/kept.ts";
+import { kept } from "../kept.ts";
 import type { StoredFile } from "../wire.ts";
+import { Once } from "./once.ts";
 import { Uploads } from "./uploads.svelte.ts";
 
 interface Draft {
   words: string;
   to: readonly string[];
   files: readonly StoredFile[];
+  cap: number | null;
 }
 
 type Sent = Desk["message"];
 
-const NOTHING: Draft = { words: "", to: [], files: [] };
+const NOTHING: Draft = { words: "", to: [], files: [], cap: null };
 
 export class Desk {
   words = $state("");
@@ -21,6 +23,7 @@ export class Desk {
   /** What the answer may cost in US dollars. */
   cap = $state<number | null>(null);
   readonly uploads = new Uploads();
+  readonly once: Once;
   /** All of it, as the server takes it. */
   readonly message = $derived({
     message: this.words.trim(),
@@ -33,16 +36,19 @@ export class Desk {
 
   constructor(discussion: string) {
     this.#draft = kept<Draft | null>(`draft.${discussion}`, null);
-    const { words, to, files } = { ...NOTHING, ...this.#draft.read() };
+    this.once = new Once(`draft.${discussion}`);
+    const { words, to, files, cap } = { ...NOTHING, ...this.#draft.read() };
     this.words = words;
     this.to = to;
+    this.cap = cap;
     this.uploads.put(files);
   }
 
   keep(): void {
-    const draft = { words: this.words, to: this.to, files: this.uploads.stored };
-    const isEmpty = !draft.words && !draft.to.length && !draft.files.length;
+    const draft = { words: this.words, to: this.to, files: this.uploads.stored, cap: this.cap };
+    const isEmpty = !draft.words && !draft.to.length && !draft.files.length && draft.cap === null;
     this.#draft.write(isEmpty ? null : draft);
+    if (!draft.words) this.once.forget();
   }
 
   /** Speak to one alone, or to it no more. */
@@ -53,7 +59,7 @@ export class Desk {
   }
 
   /** Lay something there to be written on. */
-  put({ words, to, files }: Draft): void {
+  put({ words, to, files }: Omit<Draft, "cap">): void {
     this.words = words;
     this.to = to;
     this.uploads.put(files);

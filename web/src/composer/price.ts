@@ -1,6 +1,6 @@
 /** What a question would cost, in words: what is known, what is not, and whether it is too much. */
 
-import { dollars } from "../state/figures.ts";
+import { dollars } from "../ui/figures.ts";
 import type { Estimate, Forecast } from "../wire.ts";
 
 /** Say it in a few words; what is not known is never counted as nothing. */

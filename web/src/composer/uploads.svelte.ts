@@ -36,8 +36,12 @@ export class Uploads {
     for (const file of taken.files) void this.#send(file);
   }
 
-  /** Attach what is stored already, such as the files of a draft. */
+  /** Attach what is stored already, such as the files of a draft, in the place of all that is there. */
   put(stored: readonly StoredFile[]): void {
+    for (const one of this.all) {
+      this.#stops.get(one.key)?.();
+      forget(one);
+    }
     this.all = stored.map((one) => ({ ...attachment(one.id, one), stored: one, progress: 1 }));
     this.objections = [];
   }

@@ -20,7 +20,6 @@ export interface Findings {
   readonly lanes: readonly LaneReport[];
   /** Who has cast a ballot since the places were counted last. */
   readonly voted: readonly string[];
-  readonly cost: number | null;
 }
 
 type Written = Pick<Report, "claims" | "flips" | "unproven">;
@@ -39,7 +38,6 @@ export function findingsOf(run: Run, reading: Reading | null): Findings {
     agreed: newer(run.agreed, report?.agreed, since, (one) => one),
     lanes: report?.lanes ?? [],
     voted: run.ballots.filter((one) => one.seq > (run.ranking?.seq ?? 0)).map((one) => one.participant),
-    cost: report && (report.cost > 0 || report.unpriced === 0) ? report.cost : null,
   };
 }
 
@@ -54,9 +52,8 @@ function newer<E extends { seq: number }, T>(
 }
 
 /** What the table is told of the debate as a whole, once each, as of when it was tried last. */
-export function noticesOf(run: Run, reading: Reading | null): readonly Notice[] {
-  const all = [...(reading?.report.notices ?? []), ...run.notices].filter((one) => one.participant === null);
-  const inOrder = [...new Map(all.map((one) => [one.seq, one])).values()].sort((a, b) => a.seq - b.seq);
-  const newest = inOrder.slice(inOrder.findLastIndex((one) => one.kind === "retried") + 1);
+export function noticesOf(run: Run): readonly Notice[] {
+  const all = run.notices.filter((one) => one.participant === null);
+  const newest = all.slice(all.findLastIndex((one) => one.kind === "retried") + 1);
   return [...new Map(newest.map((one) => [one.message, one])).values()];
 }

@@ -23,7 +23,6 @@ export interface Lane {
   readonly state: "waiting" | "speaking" | "answered" | "failed" | "late" | "stopped";
   /** The phase that it is in, or came to. */
   readonly phase: "initial" | "debate";
-  readonly error: string | null;
   readonly model: string | null;
 }
 
@@ -40,7 +39,6 @@ export function lanesOf(
       participant,
       state: laneState(turn, read),
       phase: turn?.stage === "debate" ? "debate" : "initial",
-      error: turn ? (turn.fault?.message ?? null) : (read?.error ?? null),
       model: turn?.model ?? read?.model ?? null,
     };
   });

@@ -1,6 +1,6 @@
 /** How answers are laid out: side by side in columns, or one at a time behind tabs. */
 
-import { kept } from "../shell/kept.ts";
+import { kept } from "../kept.ts";
 
 export type Layout = "auto" | "1" | "2" | "3" | "tabs";
 const remembered = kept<Layout>("layout", "auto");

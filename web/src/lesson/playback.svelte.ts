@@ -1,6 +1,6 @@
 /** Which moment of a lesson is looked at: the newest one while it goes on, or any other of it. */
 
-import { getContext, setContext } from "svelte";
+import { getContext, setContext, untrack } from "svelte";
 import { kindOf } from "../state/kind.ts";
 import type { Open } from "../state/discussion.ts";
 import { goesOn } from "../state/run.ts";
@@ -42,7 +42,8 @@ export class Playback {
     $effect(() => {
       const over = this.#open().runs.filter((run) => !run.heard && !goesOn(run));
       const lessons = new Set(this.runs.map((run) => run.id));
-      recordings.want(over.map((run) => run.id).filter((id) => lessons.has(id)));
+      const ids = over.map((run) => run.id).filter((id) => lessons.has(id));
+      untrack(() => recordings.want(ids));
     });
     $effect(() => () => clearTimeout(this.#timer));
   }

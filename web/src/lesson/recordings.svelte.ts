@@ -21,15 +21,17 @@ class Recordings {
     return { ...run, turns, actions, decisions, heard };
   }
 
-  /** Read what is not known yet; what comes last is read first. */
+  /** Read what is not known yet; what comes last is read first. Trouble with others is no trouble any more. */
   want(ids: readonly string[]): void {
-    this.#wanted = ids.filter((id) => !this.#runs.has(id));
+    const wanted = ids.filter((id) => !this.#runs.has(id));
+    if (wanted.join() !== this.#wanted.join()) this.trouble = "";
+    this.#wanted = wanted;
     if (!this.#busy && !this.trouble) void this.#read();
   }
 
   again(): void {
     this.trouble = "";
-    void this.#read();
+    if (!this.#busy) void this.#read();
   }
 
   async #read(): Promise<void> {
@@ -50,7 +52,7 @@ class Recordings {
       this.#runs.set(id, run);
       this.#wanted = this.#wanted.filter((one) => one !== id);
     } catch (error) {
-      this.trouble = (error as Error).message;
+      if (this.#wanted.includes(id)) this.trouble = (error as Error).message;
     }
   }
 }

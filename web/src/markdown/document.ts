@@ -3,20 +3,15 @@
 import { rendered, renderedCode } from "./render.ts";
 import { Splitter, type Segment } from "./splitter.ts";
 
-interface Block {
-  /** Its place in the document, which it keeps. */
-  id: number;
-  html: string;
-}
-
 /** The block that may still change: HTML, or the code of a fence that is still open, in pieces of which only the last grows. */
 export type Tail =
-  (Block & { kind: "html" }) | { kind: "code"; id: number; language: string; pieces: readonly string[] };
+  { kind: "html"; html: string } | { kind: "code"; language: string; pieces: readonly string[] };
 
 const COMPARED = 256;
 
 export class GrowingDocument {
-  readonly settled: Block[] = [];
+  /** The HTML of each block that has settled. */
+  readonly settled: string[] = [];
   /** How many characters were read by the lexer so far: what the document has cost. */
   lexed = 0;
   #splitter = new Splitter();
@@ -46,14 +41,13 @@ export class GrowingDocument {
   /** Read the open end. */
   tail(): Tail | null {
     const open = this.#splitter.open;
-    const id = this.settled.length;
     if (open === null) return null;
-    if (open.kind === "markdown") return { kind: "html", id, html: this.#html(open) };
-    return { kind: "code", id, language: open.fence.language, pieces: open.pieces };
+    if (open.kind === "markdown") return { kind: "html", html: this.#html(open) };
+    return { kind: "code", language: open.fence.language, pieces: open.pieces };
   }
 
   #settle(segments: readonly Segment[]): void {
-    for (const segment of segments) this.settled.push({ id: this.settled.length, html: this.#html(segment) });
+    for (const segment of segments) this.settled.push(this.#html(segment));
   }
 
   #html(segment: Segment): string {

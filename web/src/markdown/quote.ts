@@ -1,4 +1,4 @@
-/** Shows where in a rendered answer a quote stands: marks it and scrolls there. */
+/** Finds and marks where in a rendered answer a quote stands. */
 
 import { located } from "./quoting.ts";
 
@@ -7,7 +7,7 @@ const NAME = "moot-quote";
 const BESIDE = "figcaption, .place, .katex-mathml";
 
 /** Find a quote in a container; null where its words are not there. */
-export function findQuote(container: Element, quote: string): Range | null {
+function findQuote(container: Element, quote: string): Range | null {
   const nodes = textNodes(container);
   const found = located(nodes.map(({ node }) => node.data).join(""), quote);
   if (found === null) return null;
@@ -18,18 +18,14 @@ export function findQuote(container: Element, quote: string): Range | null {
   return range;
 }
 
-/** Mark a quote and bring it into view; tell whether it was found. Without one, or where it is not there, nothing is marked. */
-export function showQuote(container: Element, quote: string): boolean {
-  const range = findQuote(container, quote);
-  if ("highlights" in CSS) CSS.highlights.delete(NAME);
-  if (range === null) return false;
-  if ("highlights" in CSS) CSS.highlights.set(NAME, new Highlight(range));
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  range.startContainer.parentElement?.scrollIntoView({
-    block: "center",
-    behavior: still ? "instant" : "smooth",
-  });
-  return true;
+/** Mark a quote, and nothing else; return what it begins in. Without one, or where it is not there, nothing is marked. */
+export function markQuote(container: Element, quote: string): Element | null {
+  const range = quote ? findQuote(container, quote) : null;
+  if ("highlights" in CSS) {
+    CSS.highlights.delete(NAME);
+    if (range) CSS.highlights.set(NAME, new Highlight(range));
+  }
+  return range?.startContainer.parentElement ?? null;
 }
 
 interface Placed {

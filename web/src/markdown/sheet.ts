@@ -36,7 +36,7 @@ export class Sheet {
 
   /** Put there what has settled, and leave the open end for later. */
   settle(document: GrowingDocument): void {
-    for (const block of document.settled.slice(this.#settled)) this.#settle(block.html);
+    for (const html of document.settled.slice(this.#settled)) this.#settle(html);
   }
 
   paint(document: GrowingDocument): void {

@@ -25,8 +25,7 @@ import {
 } from "./lines.ts";
 
 export type Segment =
-  | { kind: "markdown"; text: string }
-  | { kind: "fence"; fence: Fence; pieces: readonly string[]; closed: boolean };
+  { kind: "markdown"; text: string } | { kind: "fence"; fence: Fence; pieces: readonly string[] };
 
 type List = { kind: "list"; mark: string; blank: boolean; fence: Fence | null };
 type Fenced = { kind: "fence"; fence: Fence; pieces: string[] };
@@ -78,13 +77,13 @@ export class Splitter {
       this.#limit();
       while (this.#step()) this.#limit();
     }
-    this.#close(this.#text.length, false);
+    this.#close(this.#text.length);
     return this.#ended.splice(0);
   }
 
   /** The segment that may still change, as far as it is there. */
   get open(): Segment | null {
-    if (this.#open.kind === "fence") return this.#fenced(this.#open, this.#text, false);
+    if (this.#open.kind === "fence") return this.#fenced(this.#open, this.#text);
     return isBlank(this.#text) ? null : { kind: "markdown", text: this.#head + this.#text };
   }
 
@@ -112,7 +111,7 @@ export class Splitter {
     const verdict = this.#judge(line);
     this.#at += length;
     this.#insideLongLine = long;
-    if (verdict === "last") this.#close(this.#at, true);
+    if (verdict === "last") this.#close(this.#at);
     if (verdict === "dropped") this.#forget(this.#at);
   }
 
@@ -126,7 +125,7 @@ export class Splitter {
     if (open.kind === "fence" || open.kind === "none") return;
     const [soft, hard] = LIMITS[open.kind];
     if (this.#at <= hard) return;
-    this.#close(cutPlace(this.#text, soft, hard, open.kind !== "text"), false);
+    this.#close(cutPlace(this.#text, soft, hard, open.kind !== "text"));
     this.#at = 0;
     this.#insideLongLine = false;
   }
@@ -137,22 +136,22 @@ export class Splitter {
   }
 
   /** End what is open at this place. */
-  #close(end: number, closed: boolean): void {
+  #close(end: number): void {
     const text = this.#text.slice(0, end);
-    if (this.#open.kind === "fence") this.#ended.push(this.#fenced(this.#open, text, closed));
+    if (this.#open.kind === "fence") this.#ended.push(this.#fenced(this.#open, text));
     else if (!isBlank(text)) this.#ended.push({ kind: "markdown", text: this.#head + text });
     this.#forget(end);
     this.#open = { kind: "none" };
     this.#head = "";
   }
 
-  #fenced(open: Fenced, rest: string, closed: boolean): Segment {
-    return { kind: "fence", fence: open.fence, pieces: rest ? [...open.pieces, rest] : open.pieces, closed };
+  #fenced(open: Fenced, rest: string): Segment {
+    return { kind: "fence", fence: open.fence, pieces: rest ? [...open.pieces, rest] : open.pieces };
   }
 
   /** End what is open before this line, and open something else. */
   #begin(open: Open, verdict: Verdict = "kept", head = ""): Verdict {
-    this.#close(this.#at, false);
+    this.#close(this.#at);
     this.#open = open;
     this.#head = head;
     return verdict;
@@ -202,7 +201,7 @@ export class Splitter {
 
   #inFence(line: string, open: Fenced): Verdict {
     if (!closesFence(line, open.fence)) return "kept";
-    this.#close(this.#at, true);
+    this.#close(this.#at);
     return "dropped";
   }
 

@@ -1,15 +1,24 @@
 /** Putting a discussion away and taking it out again, which can be undone. */
 
 import { call } from "../api.ts";
+import type { Item } from "../ui/Menu.svelte";
 import { toasts } from "../ui/toasts.svelte.ts";
 import type { Discussion } from "../wire.ts";
 
-/** Archive a discussion, or take it out of the archive. */
-export async function archive({ id, status }: Discussion): Promise<void> {
+/** The entry of a menu that archives a discussion, or takes it out of the archive. */
+export function archiving(discussion: Discussion): Item {
+  return {
+    words: discussion.status === "archived" ? "Take out of the archive" : "Archive",
+    icon: "archive",
+    act: () => void archive(discussion),
+  };
+}
+
+async function archive({ id, status }: Discussion): Promise<void> {
   const after = status === "archived" ? "active" : "archived";
   if (!(await moved(id, after))) return;
   toasts.say(after === "archived" ? "Archived." : "Taken out of the archive.", {
-    undo: () => void moved(id, status),
+    undo: () => moved(id, status),
   });
 }
 

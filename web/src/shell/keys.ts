@@ -40,11 +40,19 @@ function isMeantForAnother(event: KeyboardEvent, key: string): boolean {
   if (document.querySelector("dialog[open], :popover-open")) return true;
   const field = event.target instanceof Element ? event.target.closest("input, textarea, select") : null;
   if (!field) return false;
-  return key === "Esc" ? field.closest(".composer") === null : !event.ctrlKey && !event.altKey;
+  return key === "Esc" ? field.closest(".composer") === null : !isHeld(event) && !event.altKey;
 }
 
 function nameOf(event: KeyboardEvent): string {
-  const key = event.key === "Escape" ? "Esc" : event.key.length === 1 ? event.key.toUpperCase() : event.key;
-  const held = [event.ctrlKey || event.metaKey ? "Ctrl" : "", event.altKey ? "Alt" : ""].filter(Boolean);
-  return [...held, key].join("+");
+  const key = letterOf(event) ?? (event.key === "Escape" ? "Esc" : event.key);
+  const held = [isHeld(event) ? "Ctrl" : "", event.altKey ? "Alt" : ""].filter(Boolean);
+  return [...held, key.length === 1 ? key.toUpperCase() : key].join("+");
 }
+
+/** With Alt a Mac writes another character: the letter is then known by where it lies. */
+function letterOf({ altKey, key, code }: KeyboardEvent): string | undefined {
+  return altKey && !/^[a-z]$/i.test(key) ? /^Key([A-Z])$/.exec(code)?.[1] : undefined;
+}
+
+/** Cmd on a Mac is what Ctrl is elsewhere. */
+const isHeld = (event: KeyboardEvent): boolean => event.ctrlKey || event.metaKey;

@@ -78,4 +78,9 @@ function decoded(text: string): string {
   }
 }
 
+/** Return the whole address of a message, as one may pass it on. */
+export function linkTo(discussion: string, message: string): string {
+  return `${location.origin}/d/${discussion}#${message}`;
+}
+
 export const route = new Route();

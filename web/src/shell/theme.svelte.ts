@@ -1,6 +1,6 @@
 /** Dark or light: as the system has it, unless somebody chose. */
 
-import { kept } from "./kept.ts";
+import { kept } from "../kept.ts";
 
 type Theme = "system" | "light" | "dark";
 const NEXT: Record<Theme, Theme> = { system: "dark", dark: "light", light: "system" };

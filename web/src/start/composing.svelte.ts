@@ -1,8 +1,9 @@
 /** The discussion that is being begun. It outlives the view and the page, until it is sent. */
 
-import { call, newKey, Refusal } from "../api.ts";
+import { call, Refusal } from "../api.ts";
+import { Once } from "../composer/once.ts";
 import { Uploads } from "../composer/uploads.svelte.ts";
-import { kept } from "../shell/kept.ts";
+import { kept } from "../kept.ts";
 import type { Discussion, Persona } from "../wire.ts";
 import { models } from "../models/models.svelte.ts";
 import { catalogue } from "../table/catalogue.svelte.ts";
@@ -20,8 +21,7 @@ class Composing {
   isSending = $state(false);
   /** What is attached; what of it has arrived becomes part of the draft. */
   readonly uploads = new Uploads();
-  /** A request that was lost on the way is sent again under the same key, so that it is done once. */
-  #key = "";
+  #once = new Once("start");
 
   constructor() {
     this.uploads.put(this.draft.files);
@@ -38,8 +38,9 @@ class Composing {
 
   change(some: Partial<Draft>): void {
     this.draft = { ...this.draft, ...some };
-    this.#key = "";
     stored.write(this.draft);
+    if (!this.draft.message) this.#once.forget();
+    if (some.message) this.wrong = { ...this.wrong, question: undefined };
   }
 
   /** Lay a first table with what can be asked, where nobody has laid one. */
@@ -71,9 +72,8 @@ class Composing {
     if (Object.keys(this.wrong).length) return null;
     this.isSending = true;
     try {
-      this.#key ||= newKey();
       const body = bodyOf(this.draft, catalogue.personas);
-      const started = await call("POST /api/discussions", { body, key: this.#key });
+      const started = await this.#once.send(body, (key) => call("POST /api/discussions", { body, key }));
       const { message, files } = body;
       this.change({ message: this.draft.message.trim() === message.trim() ? "" : this.draft.message });
       this.uploads.sent(files ?? []);
@@ -81,7 +81,6 @@ class Composing {
       return started.discussion;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.status) this.#key = "";
       this.wrong = wrongIn(error.message, error.errors);
       return null;
     } finally {

@@ -1,4 +1,4 @@
-/** Changes to kept line-ups, each of which can be undone. */
+/** Changes to kept line-ups; what takes the place of something, or takes it away, can be undone. */
 
 import { call } from "../api.ts";
 import { toasts } from "../ui/toasts.svelte.ts";
@@ -6,12 +6,19 @@ import type { LineUp } from "../wire.ts";
 import { catalogue } from "../table/catalogue.svelte.ts";
 import { laid, tableOf, type Table } from "../table/table.ts";
 
+/** Keep a table under a name that nothing has yet. */
+export async function added(name: string, table: Table): Promise<void> {
+  await call("POST /api/line-ups", { body: { name, ...laid(table, catalogue.personas) } });
+  await catalogue.readLineUps();
+}
+
 /** Put a table in the place of what was kept; what was there can be had back. */
 export async function replaced(one: LineUp, table: Table): Promise<void> {
   const before = tableOf(one);
   await put(one.id, table);
+  await catalogue.readLineUps();
   toasts.say(`${one.name} is now the table below.`, {
-    undo: () => void attempt(put(one.id, before), `${one.name} is as it was.`),
+    undo: () => attempt(put(one.id, before), `${one.name} is as it was.`),
   });
 }
 
@@ -21,13 +28,12 @@ export async function removed(one: LineUp): Promise<void> {
   await call("DELETE /api/line-ups/{id}", { path: { id: one.id } });
   await catalogue.readLineUps();
   toasts.say(`${one.name} was deleted.`, {
-    undo: () => void attempt(call("POST /api/line-ups", { body }), `${one.name} is back.`),
+    undo: () => attempt(call("POST /api/line-ups", { body }), `${one.name} is back.`),
   });
 }
 
 async function put(id: string, table: Table): Promise<void> {
   await call("PATCH /api/line-ups/{id}", { path: { id }, body: laid(table, catalogue.personas) });
-  await catalogue.readLineUps();
 }
 
 async function attempt(work: Promise<unknown>, words: string): Promise<void> {

@@ -1,6 +1,6 @@
 /** The list of discussions: a pure function of the pages that were read and the changes that were heard. */
 
-import type { Discussion, Page, Run } from "../wire.ts";
+import type { Change, Discussion, Page, Run } from "../wire.ts";
 import type { Heard } from "./discussion.ts";
 
 export interface Shelf {
@@ -58,6 +58,11 @@ function wordsIn(text: string): readonly string[] {
 /** Hear one thing after the other that changed. */
 export function shelve(shelf: Shelf, events: readonly Heard[], shown: Shown): Shelf {
   return events.reduce((before, event) => shelveOne(before, event, shown), shelf);
+}
+
+/** Tell whether it is something that changes the list. */
+export function isOfShelf(event: Heard): event is Change {
+  return ["activity", "discussion_changed", "discussion_deleted"].includes(event.type);
 }
 
 function shelveOne(shelf: Shelf, event: Heard, shown: Shown): Shelf {

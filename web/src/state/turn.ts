@@ -26,7 +26,6 @@ export interface Turn {
   readonly latency: number | null;
   readonly finish: TurnEnded["finish"];
   readonly audience: readonly string[] | null;
-  readonly actions: number;
   readonly dropped: readonly ActionDropped[];
   /** Which of its versions is shown, and how many there are. */
   readonly version: number;
@@ -74,7 +73,6 @@ export function fresh(run: string, seat: Seat, at: number): Turn {
     latency: null,
     finish: null,
     audience: null,
-    actions: 0,
     dropped: [],
     version: 1,
     versions: 1,
@@ -116,9 +114,8 @@ export function turnOf(message: Message): Turn | null {
 
 /** Put a version that was just given in the place of the one before. */
 export function renewed(turn: Turn, version: Turn): Turn {
-  const { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped, actions } =
-    version;
-  const words = { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped, actions };
+  const { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped } = version;
+  const words = { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped };
   const versions = turn.versions + 1;
   return { ...turn, ...words, fault: null, version: versions, versions, edited: false, renewal: null };
 }
@@ -144,9 +141,7 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
     case "thought_delta":
       return { ...turn, state: "speaking", thoughts: turn.thoughts + event.text };
     case "text_retracted":
-      return { ...turn, text: "", actions: 0 };
-    case "action":
-      return { ...turn, actions: turn.actions + 1 };
+      return { ...turn, text: "" };
     case "action_dropped":
       return { ...turn, dropped: [...turn.dropped, event] };
     case "turn_ended":

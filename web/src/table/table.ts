@@ -126,6 +126,22 @@ export function withoutSeat(table: Table, key: string): Table {
   };
 }
 
+/** Bring somebody back to the place it had before, and into the rules that named it and name nobody since. */
+export function withSeatAgain(table: Table, key: string, before: Table): Table {
+  const place = before.seats.findIndex((one) => one.key === key);
+  const seat = before.seats[place];
+  if (!seat || table.seats.some((one) => one.key === key)) return table;
+  const { debate, directed } = table;
+  const isLead = before.debate.lead === key && debate.lead === null;
+  const isTrigger = before.directed.trigger === key && directed.trigger === null;
+  return {
+    ...table,
+    seats: table.seats.toSpliced(place, 0, seat),
+    debate: isLead ? { ...debate, lead: key } : debate,
+    directed: isTrigger ? { ...directed, trigger: key } : directed,
+  };
+}
+
 /** What the server is told of a table: who sits there, and the rules of the mode that was chosen. */
 type Laid = Required<Omit<LineUpChange, "name">>;
 

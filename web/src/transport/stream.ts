@@ -77,6 +77,7 @@ export class Stream {
         this.#hear(some);
       }
     } catch (error) {
+      if (this.#attempt !== attempt) return; // what is followed now is something else
       refused = error instanceof Refusal && error.status === 401;
       if (error instanceof Refusal && error.status === 404) this.#listener.missing();
     } finally {

@@ -1,23 +1,26 @@
 /** What is said in passing: a few at a time, and what is said again counts up instead of piling up. */
 
+/** Takes something back; where that takes a while, it is done when what it returns is. */
+export type Undo = () => unknown;
+
 export interface Toast {
   readonly id: number;
   readonly words: string;
   readonly bad: boolean;
   /** How often it was said while it could be seen. */
   readonly times: number;
-  readonly undo?: () => void;
+  readonly undo?: Undo;
 }
 
 export interface Said {
   readonly bad?: boolean;
-  readonly undo?: () => void;
+  readonly undo?: Undo;
 }
 
 const MOST = 3;
 let count = 0;
 
-/** Say something more. Said again, it is the newest, and one undo takes back all of it, the last first. */
+/** Say something more. Said again, it is the newest, and one undo takes back all of it in turn, the last first. */
 export function added(all: readonly Toast[], words: string, { bad = false, undo }: Said): readonly Toast[] {
   const same = all.find((one) => one.words === words && one.bad === bad);
   const undoes = [undo, same?.undo].filter((one) => one !== undefined);
@@ -26,7 +29,11 @@ export function added(all: readonly Toast[], words: string, { bad = false, undo 
     words,
     bad,
     times: (same?.times ?? 0) + 1,
-    ...(undoes.length ? { undo: () => undoes.forEach((one) => one()) } : {}),
+    ...(undoes.length ? { undo: () => inTurn(undoes) } : {}),
   };
   return [...all.filter((one) => one !== same), toast].slice(-MOST);
+}
+
+async function inTurn(undoes: readonly Undo[]): Promise<void> {
+  for (const one of undoes) await one();
 }

@@ -2,8 +2,6 @@
 
 import { added, type Said, type Toast } from "./toast.ts";
 
-const SECONDS = 7;
-
 class Toasts {
   all = $state.raw<readonly Toast[]>([]);
   /** Where they can be shown: on the page, and on each dialog that lies above it. */
@@ -21,8 +19,6 @@ class Toasts {
 
   say(words: string, how: Said = {}): void {
     this.all = added(this.all, words, how);
-    const newest = this.all.at(-1)?.id ?? 0;
-    setTimeout(() => this.drop(newest), SECONDS * 1000);
   }
 
   /** Tell why something was not done. */

@@ -2,7 +2,7 @@
 
 import { flushSync, mount } from "svelte";
 import { GrowingDocument } from "../../src/markdown/document.ts";
-import { showQuote } from "../../src/markdown/quote.ts";
+import { markQuote } from "../../src/markdown/quote.ts";
 import { Sheet } from "../../src/markdown/sheet.ts";
 import Card from "./Card.svelte";
 
@@ -35,4 +35,4 @@ function grow(text: string, visit: (root: HTMLElement) => void): HTMLElement {
   return root;
 }
 
-Object.assign(window, { show, grow, quote: (words: string) => showQuote(card, words) });
+Object.assign(window, { show, grow, quote: (words: string) => markQuote(card, words) !== null });

@@ -1,11 +1,12 @@
 /** Going to a message, wherever it is: views open what hides it, and it is scrolled to as soon as it is there. */
 
-import { findQuote, showQuote } from "../markdown/quote.ts";
+import { markQuote } from "../markdown/quote.ts";
 import type { Quoted } from "../shell/route.svelte.ts";
 
 const FRAMES = 90; // in which what is opened for it may appear
 const STEADY = 800; // milliseconds in which what is still being drawn must not push it away
 const PATIENT = 5000; // milliseconds in which words that are sought may be drawn
+const SEEK = 100; // milliseconds after which they are sought again
 const MARKED = 4000;
 
 class Jump {
@@ -36,40 +37,39 @@ export function linksOf({ message, quote }: Quoted): readonly HTMLElement[] {
 }
 
 /** Scroll to an element and to the words that are sought in it, mark both, and let the keyboard go on from there. */
-export function show(element: HTMLElement, quote: string): void {
+export function show(element: HTMLElement, quote: string, moved: () => void): void {
   element.dataset["found"] = "";
   if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
   element.focus({ preventScroll: true });
   setTimeout(() => delete element.dataset["found"], MARKED);
-  showQuote(element, ""); // what was marked before is not any more
-  hold(element, quote);
+  markQuote(element, ""); // what was marked before is not any more
+  hold(element, quote, moved);
 }
 
 /** Keep an element in view while it and what stands above it are drawn, unless somebody scrolls. */
-function hold(element: HTMLElement, quote: string): void {
+function hold(element: HTMLElement, quote: string, moved: () => void): void {
   const begun = performance.now();
   const letGo = new AbortController();
   for (const touched of ["wheel", "pointerdown", "keydown", "touchstart"])
     addEventListener(touched, () => letGo.abort(), { signal: letGo.signal, passive: true });
   let words: Element | null = null;
+  let sought = -SEEK;
   const step = () => {
+    if (!element.isConnected) letGo.abort();
     if (letGo.signal.aborted) return;
-    if (quote && !words?.isConnected) words = wordsOf(element, quote);
+    const now = performance.now();
+    if (quote && !words?.isConnected && now - sought >= SEEK) {
+      words = markQuote(element.querySelector(".markdown") ?? element, quote);
+      sought = now;
+    }
     const goal = words ?? element;
     goal.scrollIntoView({ block: words || !tall(element) ? "center" : "start" });
-    // Whoever follows the end of what scrolls must know at once that one reads elsewhere.
-    element.closest("[role=region]")?.dispatchEvent(new Event("scroll"));
+    moved(); // whoever follows the end of what scrolls must know at once that one reads elsewhere
     const patience = quote && !words ? PATIENT : STEADY;
-    if (performance.now() - begun < patience) requestAnimationFrame(step);
+    if (now - begun < patience) requestAnimationFrame(step);
     else letGo.abort();
   };
   step();
-}
-
-/** Mark the words as soon as they are drawn, and return where they are. */
-function wordsOf(element: HTMLElement, quote: string): Element | null {
-  const text = element.querySelector(".markdown") ?? element;
-  return showQuote(text, quote) ? (findQuote(text, quote)?.startContainer.parentElement ?? null) : null;
 }
 
 const tall = (element: HTMLElement): boolean => element.offsetHeight > innerHeight * 0.6;

@@ -1,6 +1,6 @@
 /** What a browser remembers for its person: drafts, the look, how many columns. It may be forgotten, and full. */
 
-interface Kept<T> {
+export interface Kept<T> {
   read(): T;
   write(value: T): void;
 }

@@ -1,0 +1,40 @@
+/** The focus stays near: where what had it goes away, what has come to its place has it, or what is next to that. */
+
+const STOPS = "a[href], button:not(:disabled), input, select, summary, textarea";
+const WRITTEN_IN = "input, textarea"; // on a phone they would bring up the keyboard
+
+export function keepsFocus(place: HTMLElement): () => void {
+  let held: HTMLElement | null = null;
+  let position = 0;
+  const stops = () => [...place.querySelectorAll<HTMLElement>(STOPS)];
+
+  /** Whoever acts by keys needs it; whoever points at things does not, and could press a key on what is not meant. */
+  function taken({ type, target }: Event) {
+    const isByKeys = (one: HTMLElement) => type === "keydown" || one.matches(":focus-visible");
+    held = target instanceof HTMLElement && isByKeys(target) ? target : null;
+    if (held) position = Math.max(0, stops().indexOf(held));
+  }
+
+  function left({ relatedTarget: to }: FocusEvent) {
+    if (to instanceof Node && !place.contains(to)) held = null;
+  }
+
+  const observer = new MutationObserver(() => {
+    if (!held || held.isConnected) return;
+    held = null;
+    if (document.activeElement !== document.body) return;
+    const now = stops();
+    const near = [...now.slice(position), ...now.slice(0, position).reverse()];
+    near.find((one) => !one.matches(WRITTEN_IN))?.focus({ preventScroll: true });
+  });
+  observer.observe(place, { childList: true, subtree: true });
+  place.addEventListener("focusin", taken);
+  place.addEventListener("keydown", taken);
+  place.addEventListener("focusout", left);
+  return () => {
+    observer.disconnect();
+    place.removeEventListener("focusin", taken);
+    place.removeEventListener("keydown", taken);
+    place.removeEventListener("focusout", left);
+  };
+}
