@@ -231,4 +231,6 @@ def _beginning(claim: Claim, told: Sequence[Event]) -> Event:
         return RunStarted(participants=claim.plan.participants)
     if told and isinstance(told[-1], RunEnded):
         return Notice(kind="retried", message="What failed is tried again; what was answered stays.")
-    return Notice(kind="resumed", message="The run was cut off here and went on; unfinished answers began anew.")
+    return Notice(
+        kind="resumed", message="The run was cut off here and went on; unfinished answers began anew."
+    )
