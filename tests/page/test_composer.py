@@ -238,9 +238,8 @@ async def test_a_message_whose_answer_was_lost_is_not_taken_twice_also_after_a_r
     await box(page).press("Enter")
     await expect(box(page)).to_have_value("")
     await expect(page.get_by_role("article")).to_have_count(2)
-    first, second = ((one.headers["idempotency-key"], one.post_data_json) for one in sent)
+    first, second = ((one.headers["idempotency-key"], one.post_data) for one in sent)
     assert first == second
-    assert first[1] is not None
-    assert first[1]["cap"] == 0.5
+    assert '"cap":0.5' in (first[1] or "")
     said = (await server.get(f"/api/discussions/{id}")).body["messages"]
     assert [one["content"] for one in said if one["role"] == "user"] == ["About Tables?", "And square?"]
