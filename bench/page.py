@@ -58,7 +58,7 @@ async def first_visit(page: Page, server: Server) -> list[Figure]:
     )
     await page.goto(server.url)
     await page.get_by_role("textbox").first.wait_for()
-    await page.wait_for_timeout(1000)
+    await page.get_by_text("Looking for models that can answer").wait_for(state="hidden")
     files = {url: sizes[id] for id, url in urls.items() if id in sizes and "/api/" not in url}
     total = sum(size for url, size in files.items() if not any(name in url for name in LAZY))
     return [Figure("first load, gzip", total / 1000, "kB", 200)]
@@ -79,7 +79,7 @@ async def speaking(page: Page, server: Server, seconds: int) -> list[Figure]:
     await _post(server, f"/api/runs/{opened['run']['id']}/stop", None)
     words = sum(len(text) for text in await page.locator("article").all_text_contents())
     print(f"  {words:,} characters were shown, {len(found['keys'])} keys were pressed")
-    assert words > VOICES.__len__() * seconds * 100, "the voices did not speak"
+    assert words > len(VOICES) * seconds * 100, "the voices did not speak"
     return [
         Figure("frames a second", found["frames"] / found["seconds"], "", 55, least=True),
         Figure("key to frame, p95", quantiles(found["keys"], n=20)[18], "ms", 50),

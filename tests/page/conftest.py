@@ -14,12 +14,12 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from tests.databases import migrated_url
 from tests.node import install, refresh
 from tests.page.browser import OPTIONS, chromium
+from tests.page.patience import PATIENCE_MILLISECONDS
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
 WIDTH, HEIGHT = 1280, 800
-PATIENCE_MILLISECONDS = 60_000
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Locator, Page
 
@@ -56,29 +57,38 @@ READS = {
     },
 }
 
-SETTINGS = '[providers.scripted]\nscript = "readers.toml"\n'
-SCRIPT = "".join(
+VOICES = "".join(
     f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n" for name, answer in READS.items()
 )
-SCRIPT += "[slow]\nanswer = 'It never comes to this.'\ndelay = 600\n"
-SCRIPT += "[priced]\nprice = 2.5\nanswer = 'A round one, of oak, so that everybody hears everybody.'\n"
+VOICES += "[slow]\nanswer = 'It never comes to this.'\ndelay = 600\n"
+VOICES += "[priced]\nprice = 2.5\nanswer = 'A round one, of oak, so that everybody hears everybody.'\n"
 
 
 @asynccontextmanager
 async def reading(page: Page, folder: Path, settings: str = "") -> AsyncIterator[MootServer]:
     """Serve with models that read."""
-    (folder / "readers.toml").write_text(SCRIPT, "utf-8")
-    async with visiting(page, folder, settings=settings + SETTINGS) as server:
+    async with visiting(page, folder, settings=settings, voices=VOICES) as server:
         yield server
 
 
-async def discussed(server: MootServer, title: str, **more: object) -> str:
-    """Open a discussion, hear it to its end, and return its id."""
-    body = {"message": title, "title": title, "participants": ["scripted/priced"], **more}
+async def opened(
+    server: MootServer, *voices: str, title: str = "Tables", wait: bool = True, **more: Any
+) -> str:
+    """Open a discussion among voices that are called as their scripts, hear it to its end, and return its id."""
+    participants = [{"model": f"scripted/{voice}", "name": voice.capitalize()} for voice in voices]
+    body = {"message": f"About {title}?", "title": title, "participants": participants, **more}
     reply = await server.post("/api/discussions", body)
     assert reply.status == 201, reply
-    await server.heard(reply.body["run"]["id"])
+    if wait:
+        await server.heard(reply.body["run"]["id"])
     return str(reply.body["discussion"]["id"])
+
+
+async def discussed(server: MootServer, title: str, **more: Any) -> str:
+    """Open a discussion with a voice that has its price, or with others, and hear it to its end."""
+    return await opened(
+        server, title=title, **{"message": title, "participants": ["scripted/priced"], **more}
+    )
 
 
 async def choose(place: Locator, model: str) -> None:

@@ -1,11 +1,13 @@
 """Advisors: the phase of each, one that rests and is woken, words to each other, and what it comes to."""
 
+from typing import Any
+
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
 from tests.serving import MootServer
 
-TABLE = {
+TABLE: dict[str, Any] = {
     "message": "My partner wants to sell the workshop.",
     "title": "The workshop",
     "mode": "advisors",

@@ -6,9 +6,8 @@ import pytest
 from playwright.async_api import Page
 
 from tests.page.axe import axe
+from tests.page.patience import PATIENCE_SECONDS
 from tests.page.watching import Watch
-
-PATIENCE_SECONDS = 60
 
 
 async def test_a_page_that_can_be_used_by_everybody_passes(page: Page) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
+from tests.page.reading import opened
 from tests.page.visiting import visiting
 from tests.serving import MootServer
 
@@ -34,16 +35,6 @@ UNCOVERED = """(line) => {
 }"""
 
 
-async def opened(server: MootServer, *models: str, wait: bool = True) -> str:
-    participants = [{"model": f"scripted/{model}", "name": model.capitalize()} for model in models]
-    body = {"message": "Why a round table?", "title": "Tables", "participants": participants}
-    reply = await server.post("/api/discussions", body)
-    assert reply.status == 201, reply
-    if wait:
-        await server.heard(reply.body["run"]["id"])
-    return str(reply.body["discussion"]["id"])
-
-
 def card(page: Page, name: str) -> Locator:
     return page.get_by_role("article", name=name)
 
@@ -63,7 +54,7 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
 ) -> None:
     id = await opened(server, "echo", "thinker", "unauthorized")
     await page.goto(f"{server.url}/d/{id}")
-    await expect(card(page, "Echo")).to_contain_text("Why a round table?")
+    await expect(card(page, "Echo")).to_contain_text("About Tables?")
     await expect(card(page, "Echo")).to_contain_text("free")
     await expect(card(page, "Echo")).to_contain_text(re.compile(r"first\sword\s\d+\.\d\ss"))
     thoughts = card(page, "Thinker").get_by_role("group", name="Thoughts")
@@ -82,7 +73,7 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     await expect(picker.get_by_role("option", name="scripted/echo")).to_be_visible()
     await axe(page)
     await page.keyboard.press("Enter")
-    await expect(failed).to_contain_text("Why a round table?")
+    await expect(failed).to_contain_text("About Tables?")
     await expect(failed).to_contain_text("scripted/echo")
     await expect(failed.get_by_text("The key is missing")).to_have_count(0)
 
@@ -99,7 +90,7 @@ async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_rel
             await expect(other).to_contain_text("scripted/echo is asked instead of scripted/unauthorized.")
             await expect(other).to_contain_text("Key rejected")
             await expect(other.locator("header")).to_contain_text("scripted/echo")
-            await expect(other.locator(".markdown")).to_have_text("Why a round table?")
+            await expect(other.locator(".markdown")).to_have_text("About Tables?")
             await expect(other.get_by_role("button", name="Answer again")).to_be_visible()
             await expect(card(page, "Steady")).not_to_contain_text("asked instead")
             await axe(page)
@@ -143,7 +134,7 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     await axe(page)
     await sheet.get_by_role("button", name="What was said").click()
     await expect(sheet.get_by_role("listitem").filter(has_text="Write in English")).to_have_count(0)
-    await expect(sheet).to_contain_text("Why a round table?")
+    await expect(sheet).to_contain_text("About Tables?")
     await page.keyboard.press("Escape")
     await expect(sheet).to_have_count(0)
 
@@ -151,26 +142,29 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
 async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_live_in_its_card(
     server: MootServer, page: Page
 ) -> None:
-    id = await opened(server, "long", "slow", wait=False)
+    id = await opened(server, "unending", "slow", wait=False)
     await page.goto(f"{server.url}/d/{id}")
-    long, slow = card(page, "Long"), card(page, "Slow")
+    unending, slow = card(page, "Unending"), card(page, "Slow")
     await expect(page.get_by_role("article")).to_have_count(2)
-    await expect(long).to_contain_text("table")
-    await long.get_by_role("button", name="Stop Long").click()
-    await expect(long).to_contain_text("Stopped")
+    await expect(unending).to_contain_text("table")
+    await unending.get_by_role("button", name="Stop Unending").click()
+    await expect(unending).to_contain_text("Stopped")
     await expect(slow.get_by_role("button", name="Copy this answer")).to_be_visible()
     await expect(slow.get_by_text("Stopped")).to_have_count(0)
     said = await slow.locator(".markdown").inner_text()
 
-    await slow.get_by_role("button", name="Answer again").click()
+    await more(page, "Slow", "Answer again with another model")
+    picker = page.get_by_role("dialog", name="Which model answers for Slow?")
+    await picker.get_by_role("combobox", name="Model").fill("scripted/unending")
+    await picker.get_by_role("button", name="Answer again").click()
     await expect(slow.get_by_text("New version")).to_be_visible()
     await expect(page.get_by_role("article")).to_have_count(2)
     await slow.get_by_role("button", name="Stop Slow").click()
     await expect(slow.get_by_text("New version")).to_have_count(0)
     await expect(slow.locator(".markdown")).to_have_text(said)
 
-    await long.get_by_role("button", name="Try again").click()
-    await expect(long).to_have_attribute("aria-busy", "true")
+    await unending.get_by_role("button", name="Try again").click()
+    await expect(unending).to_have_attribute("aria-busy", "true")
 
 
 async def test_a_link_leads_to_an_answer_and_a_reply_to_one_is_heard_by_no_other(

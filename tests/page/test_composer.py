@@ -6,6 +6,7 @@ from pathlib import Path
 from playwright.async_api import FilePayload, Locator, Page, Request, Route, expect
 
 from tests.page.axe import axe
+from tests.page.reading import opened
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -25,16 +26,6 @@ PASTE = """(box) => {
 }"""
 
 
-async def opened(server: MootServer, title: str, *models: str, wait: bool = True, **more: object) -> str:
-    participants = [{"model": f"scripted/{model}", "name": model.capitalize()} for model in models]
-    body = {"message": f"About {title}?", "title": title, "participants": participants, **more}
-    reply = await server.post("/api/discussions", body)
-    assert reply.status == 201, reply
-    if wait:
-        await server.heard(reply.body["run"]["id"])
-    return str(reply.body["discussion"]["id"])
-
-
 def box(page: Page) -> Locator:
     return page.get_by_role("textbox", name="Your message")
 
@@ -44,7 +35,7 @@ def file(name: str, type: str, content: bytes) -> FilePayload:
 
 
 async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer, page: Page) -> None:
-    id = await opened(server, "Tables", "echo")
+    id = await opened(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await box(page).press_sequentially("One")
     await page.keyboard.press("Shift+Enter")
@@ -88,8 +79,8 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
 async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_mouse(
     server: MootServer, page: Page
 ) -> None:
-    await opened(server, "Chairs and stools", "echo")
-    id = await opened(server, "Tables", "echo", "steady")
+    await opened(server, "echo", title="Chairs and stools")
+    id = await opened(server, "echo", "steady")
     await page.goto(f"{server.url}/d/{id}")
     await box(page).press_sequentially("Ask @st")
     choices = page.get_by_role("listbox", name="Mention").get_by_role("option")
@@ -125,8 +116,8 @@ async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_
 async def test_what_another_discussion_came_to_stands_under_the_message_also_after_a_reload(
     server: MootServer, page: Page
 ) -> None:
-    other = await opened(server, "Chairs and stools", "echo")
-    id = await opened(server, "Tables", "echo", clerk="scripted/clerk")
+    other = await opened(server, "echo", title="Chairs and stools")
+    id = await opened(server, "echo", clerk="scripted/clerk")
     await page.goto(f"{server.url}/d/{id}")
     await box(page).fill('As in @"Chairs and stools"?')
     await box(page).press("Enter")
@@ -143,7 +134,7 @@ async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
     server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("400")  # the server refuses the file that is no text
-    id = await opened(server, "Tables", "echo")
+    id = await opened(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     composer = page.get_by_role("form", name="Your message")
     files = composer.get_by_role("list", name="Files of this message")
@@ -176,19 +167,19 @@ async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
 
 
 async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServer, page: Page) -> None:
-    id = await opened(server, "Tables", "long", "echo", wait=False)
+    id = await opened(server, "unending", "echo", wait=False)
     await page.goto(f"{server.url}/d/{id}")
-    long = page.get_by_role("article", name="Long")
-    await expect(long).to_contain_text("table")
+    unending = page.get_by_role("article", name="Unending")
+    await expect(unending).to_contain_text("table")
     await box(page).fill("Wait")
     await expect(page.get_by_text("what you send now interrupts it")).to_be_visible()
     await box(page).press("Enter")
-    await expect(long).to_have_count(2)
-    await expect(long.first).to_contain_text("Interrupted")
+    await expect(unending).to_have_count(2)
+    await expect(unending.first).to_contain_text("Interrupted")
     await expect(page.get_by_role("article", name="Echo").nth(1)).to_contain_text("Wait")
-    await expect(long.nth(1)).to_contain_text("table")
+    await expect(unending.nth(1)).to_contain_text("table")
     await box(page).press("Escape")
-    await expect(long.nth(1)).to_contain_text("Stopped")
+    await expect(unending.nth(1)).to_contain_text("Stopped")
     await expect(page.get_by_text("what you send now interrupts it")).to_have_count(0)
 
     await box(page).fill("")
@@ -203,10 +194,10 @@ async def test_what_is_not_taken_is_kept_and_said_beside_the_box(
     tmp_path: Path, page: Page, watch: Watch
 ) -> None:
     watch.allow("402|429")
-    settings = 'budget = 0.0\n[rates]\nmessages_a_minute = 1\nmessages_burst = 2\n[providers.scripted]\nscript = "s.toml"\n'
-    (tmp_path / "s.toml").write_text('[dear]\nanswer = "Dear."\nprice = 1000.0\n', "utf-8")
-    async with visiting(page, tmp_path, settings=settings) as server:
-        id = await opened(server, "Tables", "echo")
+    settings = "budget = 0.0\n[rates]\nmessages_a_minute = 1\nmessages_burst = 2\n"
+    voices = '[dear]\nanswer = "Dear."\nprice = 1000.0\n'
+    async with visiting(page, tmp_path, settings=settings, voices=voices) as server:
+        id = await opened(server, "echo")
         seats = [{"model": "scripted/dear", "name": "Dear"}]
         changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
         assert changed.status == 200, changed
@@ -226,7 +217,7 @@ async def test_a_message_whose_answer_was_lost_is_not_taken_twice_also_after_a_r
     server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("ERR_")
-    id = await opened(server, "Tables", "echo")
+    id = await opened(server, "echo")
     sent: list[Request] = []
 
     async def lost(route: Route) -> None:

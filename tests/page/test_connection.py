@@ -10,11 +10,11 @@ from playwright.async_api import Locator, Page, Route, expect
 from moot.providers.scripts import SAMPLE
 from tests.page.axe import axe
 from tests.page.frames import frames_pass
+from tests.page.patience import PATIENCE_SECONDS
 from tests.page.reading import discussed, reading
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
-PATIENCE_SECONDS = 60
 LOOK_MILLISECONDS = 30
 WAITS = "Waits for the connection"
 KEPT = "No connection: what you write is kept, and can be sent when it is back."
@@ -274,6 +274,38 @@ async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
     await expect(page.get_by_role("main").get_by_role("heading", name="After")).to_be_visible()
     for route in reads[1:]:
         await route.continue_()
+
+
+async def test_a_page_that_is_read_late_does_not_undo_what_was_written_meanwhile(
+    server: MootServer, page: Page
+) -> None:
+    id = await discussed(server, "Before", participants=["scripted/echo"])
+    await page.goto(f"{server.url}/d/{id}")
+    answer = page.get_by_role("article")
+    await expect(answer).to_contain_text("Before")
+    fetched, edited = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        snapshot = await route.fetch()
+        fetched.set()
+        await edited.wait()
+        await route.fulfill(response=snapshot)
+
+    reads = f"**/api/discussions/{id}?limit=*"
+    await page.route(reads, late, times=1)
+    await renamed(server, id, "After")
+    await fetched.wait()
+    await answer.hover()
+    await answer.get_by_role("button", name="More about this answer").click()
+    await page.get_by_role("menuitem", name="Edit").click()
+    await answer.get_by_label("Words").fill("Something else.")
+    async with page.expect_response(reads):  # what the change itself makes the page read
+        await page.keyboard.press("Control+Enter")
+    await expect(answer).to_contain_text("2/2")
+    async with page.expect_response(reads):
+        edited.set()
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    await expect(answer).to_contain_text("Something else.")
 
 
 async def test_a_list_that_is_read_late_undoes_nothing(server: MootServer, page: Page) -> None:

@@ -143,7 +143,7 @@ async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
 async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
     server: MootServer, page: Page
 ) -> None:
-    opened = await debate(server, "advocate", "long")
+    opened = await debate(server, "advocate", "unending")
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     phases = page.get_by_role("list", name="Phases of the debate")
     await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_contain_text(

@@ -5,6 +5,9 @@ import re
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
+from tests.page.patience import TOASTS_STAY
+from tests.page.reading import opened
+from tests.page.test_lesson import LESSON
 from tests.serving import MootServer
 
 MOST_STEPS = 60
@@ -19,6 +22,7 @@ FOCUS = """() => {
 
 async def walk(page: Page, goal: Locator, key: str = "Tab") -> None:
     """Go from one thing to the next until the goal has the focus."""
+    await expect(goal).to_be_attached()
     for _ in range(MOST_STEPS):
         if await goal.count() and await goal.evaluate("(one) => one === document.activeElement"):
             return
@@ -45,18 +49,10 @@ async def more(page: Page, place: Locator, item: str) -> None:
     await press(page, page.get_by_role("menuitem", name=item), by="ArrowDown")
 
 
-async def opened(server: MootServer, *models: str) -> str:
-    participants = [{"model": f"scripted/{model}", "name": model.capitalize()} for model in models]
-    body = {"message": "Why a round table?", "title": "Tables", "participants": participants}
-    reply = (await server.post("/api/discussions", body)).body
-    await server.heard(reply["run"]["id"])
-    return f"{server.url}/d/{reply['discussion']['id']}"
-
-
 async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     server: MootServer, page: Page
 ) -> None:
-    await page.goto(await opened(server, "echo", "unauthorized"))
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'unauthorized')}")
     echo, failed = (page.get_by_role("article", name=name) for name in ("Echo", "Unauthorized"))
     await press(page, echo.get_by_role("button", name="Answer again"))
     await expect(echo.get_by_text("2/2")).to_be_visible()
@@ -81,7 +77,7 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     await focus_is_seen(page)
     await more(page, echo, "What did it see?")
     sheet = page.get_by_role("dialog", name="What did Echo see?")
-    await expect(sheet).to_contain_text("Why a round table?")
+    await expect(sheet).to_contain_text("About Tables?")
     await page.keyboard.press("Escape")
     await expect(sheet).to_have_count(0)
     await focus_is_seen(page)
@@ -107,14 +103,37 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     await focus_is_seen(page)
 
 
+async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_about_what_counts(
+    server: MootServer, page: Page
+) -> None:
+    id = await opened(server, **LESSON | {"directed": {"turns": 1, "trigger": "Alpha"}})
+    await page.goto(f"{server.url}/d/{id}")
+    line = page.get_by_role("region", name="What was said").get_by_role("listitem").first
+    await more(page, line, "Answer again with another model")
+    await expect(page.get_by_role("combobox", name="Model")).to_be_focused()
+    await page.keyboard.type("scripted stea")
+    await expect(page.get_by_role("option", name="scripted/steady")).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(line.get_by_text("2/2")).to_be_visible()
+    await focus_is_seen(page)
+    await expect(line).to_contain_text("A table has no head")
+
+    await press(page, line.get_by_role("button", name="Earlier version"))
+    await expect(line).not_to_contain_text("A table has no head")
+    await more(page, line, "Assertions")
+    trial = page.get_by_role("dialog", name="Assertions about")
+    await expect(trial.get_by_role("blockquote")).to_contain_text("A table has no head")
+
+
 async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     server: MootServer, page: Page
 ) -> None:
-    await page.goto(await opened(server, "echo", "steady"))
+    await page.add_init_script(TOASTS_STAY)
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady')}")
     box = page.get_by_role("textbox", name="Your message")
     await walk(page, box)
     await focus_is_seen(page)
-    body = {"participants": [{"model": "scripted/long", "name": name} for name in ("Long", "Longer")]}
+    body = {"participants": [{"model": "scripted/unending", "name": name} for name in ("Long", "Longer")]}
     await server.call("PATCH", f"/api/discussions/{page.url.rsplit('/', 1)[1]}", body)
     long, longer = (page.get_by_role("article", name=name, exact=True) for name in ("Long", "Longer"))
     await page.keyboard.type("And why?")

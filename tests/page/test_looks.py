@@ -4,12 +4,12 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.page.axe import axe
-from tests.page.reading import discussed, reading
+from tests.page.patience import PATIENCE_MILLISECONDS
+from tests.page.reading import discussed, opened, reading
 from tests.page.test_advisors import TABLE
 from tests.page.test_lesson import LESSON
 from tests.page.watching import Watch
@@ -36,29 +36,22 @@ WIDE = """() => [...document.querySelectorAll("html, main, dialog[open], dialog[
 View = Callable[[Page], Awaitable[None]]
 
 
-async def begun(server: MootServer, **body: Any) -> str:
-    reply = await server.post("/api/discussions", {"message": "Round or square?", **body})
-    assert reply.status == 201, reply
-    await server.heard(reply.body["run"]["id"])
-    return f"/d/{reply.body['discussion']['id']}"
-
-
 async def views(server: MootServer) -> Mapping[str, View]:
     """Lay out something for every view, and say how each is reached and when it is there."""
     project = (
         await server.post("/api/projects", {"name": "Kitchen", "description": "A table for six."})
     ).body
     written = await discussed(server, "Round or square?", project=project["id"])
-    await server.post(f"/api/discussions/{written}/export", {"model": "scripted/export"})
-    await server.post(
-        f"/api/projects/{project['id']}/posts", {"title": "The floor is done", "content": "Stone."}
-    )
-    two = ["scripted/echo", "scripted/steady"]
-    rounds = await begun(server, mode="consensus", rounds=2, participants=two)
-    advice = await begun(server, **TABLE)
-    debate = await begun(server, mode="debate", participants=DEBATERS)
-    lesson = await begun(server, **{**LESSON, "directed": {"turns": 2, "trigger": "Alpha"}})
-    judged = await begun(server, participants=["scripted/scholar"], clerk="scripted/clerk")
+    export = await server.post(f"/api/discussions/{written}/export", {"model": "scripted/export"})
+    assert export.status == 200, export
+    news = {"title": "The floor is done", "excerpt": "Stone."}
+    post = await server.post(f"/api/projects/{project['id']}/posts", news)
+    assert post.status == 201, post
+    rounds = await opened(server, "echo", "steady", mode="consensus", rounds=2)
+    advice = await opened(server, **TABLE)
+    debate = await opened(server, mode="debate", participants=DEBATERS)
+    lesson = await opened(server, **LESSON | {"directed": {"turns": 2, "trigger": "Alpha"}})
+    judged = await opened(server, "scholar", clerk="scripted/clerk")
 
     def at(path: str, there: Callable[[Page], Locator], then: View | None = None) -> View:
         async def show(page: Page) -> None:
@@ -71,12 +64,12 @@ async def views(server: MootServer) -> Mapping[str, View]:
 
     return {
         "start": at("/", lambda page: page.get_by_role("button", name=re.compile("^Edit Scientist"))),
-        "rounds": at(rounds, lambda page: page.get_by_role("heading", name="Round 2")),
-        "advisors": at(advice, lambda page: page.get_by_role("switch", name="Ida")),
-        "debate": at(debate, lambda page: page.get_by_role("region", name="Claims")),
-        "thread": at(debate, lambda page: page.get_by_role("region", name="Claims"), _thread),
-        "lesson": at(lesson, lambda page: page.get_by_role("slider", name="Moment")),
-        "assertions": at(judged, lambda page: page.get_by_role("article"), _assertions),
+        "rounds": at(f"/d/{rounds}", lambda page: page.get_by_role("heading", name="Round 2")),
+        "advisors": at(f"/d/{advice}", lambda page: page.get_by_role("switch", name="Ida")),
+        "debate": at(f"/d/{debate}", lambda page: page.get_by_role("region", name="Claims")),
+        "thread": at(f"/d/{debate}", lambda page: page.get_by_role("region", name="Claims"), _thread),
+        "lesson": at(f"/d/{lesson}", lambda page: page.get_by_role("slider", name="Moment")),
+        "assertions": at(f"/d/{judged}", lambda page: page.get_by_role("article"), _assertions),
         "personas": at("/personas", lambda page: page.get_by_role("button", name="Advocate", exact=True)),
         "persona": at(
             "/personas", lambda page: page.get_by_role("button", name="Advocate", exact=True), _persona
@@ -85,7 +78,9 @@ async def views(server: MootServer) -> Mapping[str, View]:
             "/personas", lambda page: page.get_by_role("button", name="Find perspectives"), _voices
         ),
         "projects": at("/projects", lambda page: page.get_by_role("link", name="Kitchen")),
-        "project": at(f"/projects/{project['id']}", lambda page: page.get_by_text("A bench uses the corner")),
+        "project": at(
+            f"/projects/{project['id']}", lambda page: page.get_by_text("A bench uses the corner"), _posted
+        ),
         "models": at("/models", lambda page: page.get_by_role("region", name="Ready")),
         "usage": at("/usage", lambda page: page.get_by_role("region", name="By model")),
     }
@@ -103,6 +98,10 @@ async def _assertions(page: Page) -> None:
     trial = page.get_by_role("dialog", name="Assertions about")
     await trial.get_by_label("Assertions, one a line").fill("It gives a reason.\nIt names a source.")
     await expect(trial.get_by_role("button", name="Judge")).to_be_enabled()
+
+
+async def _posted(page: Page) -> None:
+    await expect(page.get_by_role("region", name="Posts")).to_contain_text("The floor is done")
 
 
 async def _persona(page: Page) -> None:
@@ -124,10 +123,13 @@ async def phone(browser: Browser) -> AsyncIterator[Page]:
     context = await browser.new_context(
         viewport={"width": WIDTH, "height": HEIGHT}, has_touch=True, is_mobile=True, reduced_motion="reduce"
     )
-    page = await context.new_page()
-    watch = Watch(page)
-    yield page
-    await context.close()
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
+    try:
+        page = await context.new_page()
+        watch = Watch(page)
+        yield page
+    finally:
+        await context.close()
     watch.clean()
 
 

@@ -149,7 +149,10 @@ async def test_a_rich_answer_is_shown_with_code_tables_and_formulas(harness: Pag
 async def test_code_is_copied_as_it_was_written(harness: Page) -> None:
     await harness.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await show(harness, RICH)
-    await harness.get_by_role("button", name="Copy this python code").click()
+    copy = harness.get_by_role("button", name="Copy this python code")
+    await expect(copy).to_be_visible()
+    await harness.evaluate("window.setTimeout = () => 0")  # that it was copied stays until it was looked at
+    await copy.click()
     await expect(harness.locator("button.copy")).to_have_text("Copied")
     assert await harness.evaluate("navigator.clipboard.readText()") == (
         "def answer() -> int:\n    return 42  # of course"

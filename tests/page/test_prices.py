@@ -9,20 +9,19 @@ from moot.lab.server import Lab
 from moot.lab.server import serving as performing
 from moot.providers.scripts import Script, Scripts
 from tests.page.axe import axe
+from tests.page.reading import opened
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
 SETTINGS = """
 budget = 0.05
-[providers.scripted]
-script = "prices.toml"
 [providers.club]
 api = "openai"
 base_url = "{lab}/v1"
 key_env = "CLUB_KEY"
 """
-SCRIPT = """
+VOICES = """
 [cheap]
 price = 3.0
 answer = "Oak."
@@ -32,13 +31,10 @@ answer = "Gold."
 """
 
 
-async def opened(server: MootServer, *models: str) -> str:
+async def seated(server: MootServer, *models: str) -> str:
     """Open a discussion that has cost nothing yet, and seat others at it."""
-    body = {"message": "Which wood?", "participants": ["scripted/echo"] * len(models)}
-    reply = (await server.post("/api/discussions", body)).body
-    await server.heard(reply["run"]["id"])
+    id = await opened(server, message="Which wood?", participants=["scripted/echo"] * len(models))
     seats = [{"model": model, "name": model.split("/")[1].capitalize()} for model in models]
-    id = str(reply["discussion"]["id"])
     changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
     assert changed.status == 200, changed
     return id
@@ -48,12 +44,13 @@ async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero
     tmp_path: Path, page: Page, watch: Watch
 ) -> None:
     watch.allow("status of 402")  # what is too dear is refused
-    (tmp_path / "prices.toml").write_text(SCRIPT, "utf-8")
     async with (
         performing(Lab(Scripts({"unpriced": Script(answer="Elm.")}))) as lab,
-        visiting(page, tmp_path, settings=SETTINGS.format(lab=lab), CLUB_KEY="sk-club") as server,
+        visiting(
+            page, tmp_path, settings=SETTINGS.format(lab=lab), voices=VOICES, CLUB_KEY="sk-club"
+        ) as server,
     ):
-        await page.goto(f"{server.url}/d/{await opened(server, 'scripted/cheap', 'club/unpriced')}")
+        await page.goto(f"{server.url}/d/{await seated(server, 'scripted/cheap', 'club/unpriced')}")
         box = page.get_by_role("textbox", name="Your message")
         await box.fill("Oak or elm?")
         price = page.get_by_role("button", name=re.compile(r"^At least \d\.?\d*¢, 2 calls$"))
@@ -72,7 +69,7 @@ async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero
             re.compile(r"price\sunknown")
         )
 
-        await page.goto(f"{server.url}/d/{await opened(server, 'scripted/dear')}")
+        await page.goto(f"{server.url}/d/{await seated(server, 'scripted/dear')}")
         await box.fill("Gold?")
         over = "That is more than the $0.05 that is left of your budget this week."
         price = page.get_by_role("button", name=over)

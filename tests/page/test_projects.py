@@ -9,6 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
+from tests.page.patience import TOASTS_STAY
 from tests.page.reading import choose, discussed, reading
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -23,6 +24,7 @@ async def server(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
 
 
 async def test_a_project_is_made_changed_written_about_and_deleted(server: MootServer, page: Page) -> None:
+    await page.add_init_script(TOASTS_STAY)
     await page.goto(f"{server.url}/projects")
     await expect(page.get_by_text("No projects yet.")).to_be_visible()
     await axe(page)

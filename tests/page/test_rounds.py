@@ -56,4 +56,4 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
 
 def _slower(opened: dict[str, dict[str, list[dict[str, str]]]]) -> dict[str, object]:
     alpha, beta = opened["discussion"]["participants"]
-    return {"participants": [alpha, beta | {"model": "scripted/long"}]}
+    return {"participants": [alpha, beta | {"model": "scripted/unending"}]}

@@ -8,6 +8,7 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
+from tests.page.patience import TOASTS_STAY
 from tests.page.reading import choose, discussed, reading
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -16,6 +17,7 @@ ANSWER = "A round one, of oak"
 
 
 async def test_a_discussion_is_taken_along_written_down_and_archived(tmp_path: Path, page: Page) -> None:
+    await page.add_init_script(TOASTS_STAY)
     async with reading(page, tmp_path) as server:
         id = await discussed(server, "Round or square?", participants=["scripted/priced", "scripted/echo"])
         await page.goto(f"{server.url}/d/{id}")

@@ -5,6 +5,8 @@ import re
 from playwright.async_api import Page, ViewportSize, expect
 
 from tests.page.axe import axe
+from tests.page.patience import TOASTS_STAY
+from tests.page.reading import opened
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
@@ -20,24 +22,12 @@ COVERED = """(within) => {
         .filter((one) => said.some((box) => over(box, one.getBoundingClientRect())))
         .map((one) => one.outerHTML);
 }"""
-# However slow the machine is, what is said in passing stays until it was looked at.
-STAYS = (
-    "{ const soon = setTimeout; window.setTimeout = (act, wait) => (wait === 7000 ? 0 : soon(act, wait)); }"
-)
 LIGHT, DARK = "rgb(250, 249, 247)", "rgb(20, 21, 23)"  # what --paper is
 
 # How many things are being moved for longer than a moment.
 MOVING = """() => document.getAnimations().filter(
     (one) => one.effect.getComputedTiming().activeDuration > 100
 ).length"""
-
-
-async def opened(server: MootServer, title: str, *models: str) -> str:
-    body = {"message": f"About {title}?", "title": title, "participants": models or ("scripted/echo",)}
-    reply = await server.post("/api/discussions", body)
-    assert reply.status == 201, reply
-    await server.heard(reply.body["run"]["id"])
-    return str(reply.body["discussion"]["id"])
 
 
 async def more(page: Page, title: str, item: str) -> None:
@@ -59,8 +49,9 @@ async def gone_to(page: Page, key: str, url: str) -> None:
 
 
 async def test_discussions_are_listed_searched_archived_and_deleted(server: MootServer, page: Page) -> None:
+    await page.add_init_script(TOASTS_STAY)
     for title in ("Tables", "Chairs", "Stools"):
-        await opened(server, title)
+        await opened(server, "echo", title=title)
     await page.goto(server.url)
     shelf = page.get_by_role("navigation", name="Discussions")
     titles = shelf.get_by_role("list").first.get_by_role("link")
@@ -109,7 +100,7 @@ async def test_what_happens_elsewhere_is_seen_at_once(server: MootServer, page: 
     await page.goto(server.url)
     shelf = page.get_by_role("navigation", name="Discussions")
     await expect(shelf.get_by_text("No discussions yet.")).to_be_visible()
-    body = {"message": "Why?", "title": "From elsewhere", "participants": ["scripted/long"]}
+    body = {"message": "Why?", "title": "From elsewhere", "participants": ["scripted/unending"]}
     reply = await server.post("/api/discussions", body)
     link = shelf.get_by_role("link", name="From elsewhere")
     await expect(link).to_be_visible()
@@ -119,7 +110,7 @@ async def test_what_happens_elsewhere_is_seen_at_once(server: MootServer, page: 
 
 
 async def test_keys_reach_everything_and_say_so(server: MootServer, page: Page) -> None:
-    id = await opened(server, "Tables")
+    id = await opened(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("article")).to_contain_text("About Tables?")
     await page.locator("#main").focus()
@@ -137,7 +128,9 @@ async def test_keys_reach_everything_and_say_so(server: MootServer, page: Page) 
 
 
 async def test_a_long_title_leaves_room_for_where_something_was_found(server: MootServer, page: Page) -> None:
-    await opened(server, "A title that is surely too long for one line of the list beside a discussion")
+    await opened(
+        server, "echo", title="A title that is surely too long for one line of the list beside a discussion"
+    )
     await page.goto(server.url)
     shelf = page.get_by_role("navigation", name="Discussions")
     await shelf.get_by_label("Search discussions").fill("about")
@@ -151,7 +144,7 @@ async def test_a_long_title_leaves_room_for_where_something_was_found(server: Mo
 
 
 async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page) -> None:
-    id = await opened(server, "Tables")
+    id = await opened(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("article")).to_contain_text("About Tables?")
     await page.locator("#main").focus()
@@ -177,16 +170,16 @@ async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page
 async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
     server: MootServer, page: Page
 ) -> None:
-    await page.add_init_script(STAYS)
+    await page.add_init_script(TOASTS_STAY)
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    id = await opened(server, "Tables")
+    id = await opened(server, "echo")
     for size in (WIDE, PHONE):
         await page.set_viewport_size(size)
         await page.goto(f"{server.url}/d/{id}")
         await page.get_by_role("article").hover()
         await page.get_by_role("button", name="More about this answer").click()
         await page.get_by_role("menuitem", name="What did it see?").click()
-        sheet = page.get_by_role("dialog", name="What did Alpha see?")
+        sheet = page.get_by_role("dialog", name="What did Echo see?")
         for _ in range(3):
             await sheet.get_by_role("button", name="Copy all").click()
         said = page.locator(".toast")
@@ -200,7 +193,7 @@ async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
 
 
 async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
-    await opened(server, "Tables")
+    await opened(server, "echo")
     await page.goto(server.url)
     await page.get_by_role("button", name="As the system: light").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
@@ -224,7 +217,7 @@ async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page
 
 
 async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page) -> None:
-    id = await opened(server, "Tables")
+    id = await opened(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
     await page.get_by_role("button", name="Tables", exact=True).click()
     title = page.get_by_label("Title")
@@ -240,7 +233,7 @@ async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_
     server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("Failed to load resource")
-    id = await opened(server, "Tables")
+    id = await opened(server, "echo")
     await page.route("**/Changes-*.js", lambda route: route.abort())
     await page.goto(f"{server.url}/d/{id}")
     settings = page.get_by_role("dialog", name="Settings of this discussion")
@@ -257,7 +250,7 @@ async def test_on_a_phone_the_list_is_behind_a_button_and_one_card_fills_the_scr
     server: MootServer, page: Page
 ) -> None:
     await page.set_viewport_size({"width": 390, "height": 844})
-    id = await opened(server, "Tables", "scripted/echo", "scripted/thinker")
+    id = await opened(server, "echo", "thinker")
     await page.goto(f"{server.url}/d/{id}")
     cards = page.get_by_role("article")
     await expect(cards).to_have_count(2)
@@ -289,9 +282,8 @@ async def test_on_a_phone_a_title_and_the_connection_are_shown_once(server: Moot
 
 
 async def test_nothing_moves_for_whoever_wants_it_still(server: MootServer, page: Page) -> None:
-    body = {"message": "Why?", "title": "Long", "participants": ["scripted/long", "scripted/long"]}
-    reply = await server.post("/api/discussions", body)
-    await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
+    id = await opened(server, participants=["scripted/unending"] * 2, wait=False)
+    await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("button", name="Stop Alpha")).to_be_visible()
     assert await page.evaluate(MOVING) == 0
     await page.emulate_media(reduced_motion="no-preference")

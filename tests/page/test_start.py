@@ -7,10 +7,10 @@ from typing import Any
 from playwright.async_api import Page, Route, ViewportSize, expect
 
 from tests.page.axe import axe
+from tests.page.patience import TOASTS_STAY
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
-MINUTE = 60_000
 LONG = 30_000  # milliseconds: no words in passing stay that long by themselves
 BESIDE = (5, 400)
 SIZES: tuple[ViewportSize, ...] = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
@@ -43,22 +43,20 @@ async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: Moot
     await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
     await page.keyboard.press("Enter")
     cards = page.get_by_role("article")
-    await expect(cards).to_have_count(2, timeout=MINUTE)
-    await expect(cards.first).to_contain_text(
-        re.compile(r"local/smollm2\s.*[a-z]+ [a-z]+ [a-z]+", re.DOTALL), timeout=MINUTE
-    )
+    await expect(cards).to_have_count(2)
+    await expect(cards.first).to_contain_text(re.compile(r"local/smollm2\s.*[a-z]+ [a-z]+ [a-z]+", re.DOTALL))
     asked = await begun(server, page)
     assert [one["persona"] for one in asked["discussion"]["participants"]] == [
         "shipped_scientist",
         "shipped_advocate",
     ]
-    await page.get_by_role("button", name="Stop", exact=True).click()
 
 
 async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("status of 400")  # mistakes are made on purpose
+    await page.add_init_script(TOASTS_STAY)
     await page.goto(server.url)
     question, seats = (
         page.get_by_label("Your question"),
@@ -261,6 +259,7 @@ async def test_a_line_up_of_the_same_name_is_replaced_only_knowingly_and_comes_b
     kept = {"name": "Mine", "mode": "parallel", "participants": ["scripted/echo", "scripted/steady"]}
     assert (await server.post("/api/line-ups", kept)).status == 201
     assert (await server.post("/api/line-ups", {**kept, "name": "Yours"})).status == 201
+    await page.add_init_script(TOASTS_STAY)
     await page.goto(server.url)
     await page.get_by_role("button", name="A played debate").click()
     await page.get_by_role("button", name="Save as a line-up").click()
@@ -290,6 +289,7 @@ async def _kept(server: MootServer) -> dict[str, str]:
 
 
 async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, page: Page) -> None:
+    await page.add_init_script(TOASTS_STAY)
     await page.goto(server.url)
     seats = page.get_by_role("region", name="Who is at the table")
     await page.get_by_role("button", name="A played debate").click()

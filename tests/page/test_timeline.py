@@ -9,15 +9,15 @@ import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.page.frames import frames_pass
+from tests.page.patience import PATIENCE_SECONDS
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
 NEAR = 2.0  # pixels
 RUNS = 40  # of three messages each: more than a page
-SETTINGS = '[providers.scripted]\nscript = "talkers.toml"\n'
 TALK = "Everyone who sits at it can see everyone else, and nobody has to stand up. "
-SCRIPT = f"""
+VOICES = f"""
 [brief]
 answer = '''{TALK * 10}'''
 chunk = 1000
@@ -49,8 +49,7 @@ LONGER = "([box, height, by]) => box.scrollHeight > height + by"
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def talkers(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
-    (tmp_path / "talkers.toml").write_text(SCRIPT, "utf-8")
-    async with visiting(page, tmp_path, settings=SETTINGS) as server:
+    async with visiting(page, tmp_path, voices=VOICES) as server:
         yield server
 
 
@@ -136,7 +135,7 @@ async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
     await page.route(lambda url: "before=" in url, hold)
     await page.goto(f"{talkers.url}/d/{id}")
     await expect(page.get_by_role("article").last).to_contain_text("nobody has to stand up")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not asked.is_set():
             await scroll(page, -await box(page).evaluate("(box) => box.scrollTop"))
     known = await page.get_by_role("article").count()

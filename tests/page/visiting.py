@@ -8,12 +8,28 @@ from playwright.async_api import Page
 
 from tests.serving import MootServer, serving
 
+SETTINGS = '\n[providers.scripted]\nscript = "voices.toml"\n'
+# It speaks until it is stopped, however long a test takes to do that.
+UNENDING = """
+[unending]
+answer = "A table has no head. "
+fault = "endless"
+pace = 0.25
+"""
+
 
 @asynccontextmanager
 async def visiting(
-    page: Page, folder: Path, database_url: str | None = None, *, settings: str = "", **environment: str
+    page: Page,
+    folder: Path,
+    database_url: str | None = None,
+    *,
+    settings: str = "",
+    voices: str = "",
+    **environment: str,
 ) -> AsyncIterator[MootServer]:
-    """Serve until the block ends, and take the page away first."""
-    async with serving(folder, database_url, settings=settings, **environment) as server:
+    """Serve until the block ends, and take the page away first. Voices are scripts beside those that ship."""
+    (folder / "voices.toml").write_text(UNENDING + voices, "utf-8")
+    async with serving(folder, database_url, settings=settings + SETTINGS, **environment) as server:
         yield server
         await page.goto("about:blank")

@@ -53,6 +53,7 @@ class Live {
   #hiding: ReturnType<typeof setTimeout> | undefined;
   #isMissing = false;
   #older: Promise<void> | null = null;
+  #changes = 0; // how often a message was changed here: what was read before that is old
 
   constructor() {
     this.#stream = new Stream({
@@ -165,14 +166,18 @@ class Live {
 
   /** Show one message as it is now, wherever it stands. */
   changed(message: Message): void {
-    if (this.open?.id === message.discussion) this.open = withMessage(this.open, message);
+    if (this.open?.id !== message.discussion) return;
+    this.#changes++;
+    this.open = withMessage(this.open, message);
   }
 
   async #readOpen(id: string): Promise<void> {
     try {
       const query = { limit: 100 };
+      const before = this.#changes;
       const page = await call("GET /api/discussions/{id}", { path: { id }, query });
       if (this.open?.id !== id) return;
+      if (this.#changes !== before) return await this.#readOpen(id);
       this.open = hear(withPage(this.open, page), this.#waiting ?? []);
       this.#waiting = null;
       this.trouble = null;

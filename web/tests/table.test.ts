@@ -1,78 +1,162 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, dollars, seconds } from "../src/ui/figures.ts";
-import { kindOf } from "../src/state/kind.ts";
-import { colourOf, person, seated } from "../src/state/people.ts";
-import { emptyRun } from "../src/state/run.ts";
-import { fresh } from "../src/state/turn.ts";
-import type { Discussion } from "../src/wire.ts";
-import { DISCUSSION } from "./events.ts";
+import { changedOf, changeOf } from "../src/table/changes.ts";
+import { bodyOf, wrongIn } from "../src/table/draft.ts";
+import { idOf, namesOf } from "../src/table/names.ts";
+import {
+  EMPTY,
+  laid,
+  missing,
+  newSeat,
+  tableOf,
+  withoutSeat,
+  withSeat,
+  withSeatAgain,
+} from "../src/table/table.ts";
+import type { Discussion, LineUp, Persona } from "../src/wire.ts";
 
-const inMode = (mode: Discussion["mode"]) => ({ ...DISCUSSION, mode });
-const staged = (stage: string) => ({
-  ...emptyRun("run_1"),
-  turns: [fresh("run_1", { participant: "alpha", stage, round: 0 }, 0)],
-});
+const SCEPTIC = { id: "per_1", name: "The sceptic" } as Persona;
+const KEPT: LineUp = {
+  id: "lup_1",
+  name: "Two",
+  mode: "debate",
+  participants: [
+    { id: "ida", name: "Ida", model: "a/b", persona: "per_1" },
+    { id: "ben", name: "Ben", model: "a/c", temperature: 0, priority: 2 },
+  ],
+  rounds: 3,
+  clerk: "a/clerk",
+  debate: { lead: "ben", quorum: 1 },
+  advisors: null,
+  directed: null,
+  created_at: 0,
+};
+const HELD = { ...KEPT, project: null, language: "en", model: null } as unknown as Discussion;
 
-test("a run is what its turns show, whatever the discussion has become since", () => {
-  for (const [stage, kind] of [
-    ["initial", "debate"],
-    ["round", "rounds"],
-    ["turn", "lesson"],
-    ["cross_talk", "advice"],
-  ] as const)
-    assert.equal(kindOf(staged(stage), inMode("parallel")), kind);
-  assert.equal(kindOf(staged("answer"), inMode("debate")), "answers");
-});
-
-test("where nobody has spoken yet the mode tells, and the run's own before the discussion's", () => {
-  assert.equal(kindOf(emptyRun("run_1"), inMode("consensus")), "rounds");
-  assert.equal(kindOf({ ...emptyRun("run_1"), mode: "directed" }, inMode("parallel")), "lesson");
-  assert.equal(kindOf(emptyRun("run_1"), inMode("parallel")), "answers");
-});
-
-test("plain answers among advisors are advice", () => {
-  assert.equal(kindOf(staged("answer"), inMode("advisors")), "advice");
-});
-
-test("people have the name and the colour of their seats, and keep one when they have left", () => {
-  const beta = person(DISCUSSION, "beta", "Once Beta");
-  assert.deepEqual([beta.name, beta.colour, beta.model], ["Beta", colourOf(1), "scripted/b"]);
-  const gone = person(DISCUSSION, "gone", "Gone");
-  assert.deepEqual([gone.name, gone.participant], ["Gone", null]);
-  assert.equal(gone.colour, person(null, "gone").colour);
-  assert.equal(person(null, "gone").name, "gone");
-});
-
-test("a colour that was chosen counts, and seats never run out of colours", () => {
-  const [first] = DISCUSSION.participants;
-  assert.ok(first);
-  const chosen = { ...DISCUSSION, participants: [{ ...first, colour: "#123456" }] };
-  assert.equal(person(chosen, "alpha").colour, "#123456");
-  assert.equal(colourOf(8), colourOf(0));
-});
-
-test("answers stand in the order of the seats, and of those who left at the end", () => {
-  const spoken = ["gone", "beta", "alpha"].map((participant) => ({ participant }));
-  assert.deepEqual(
-    seated(spoken, DISCUSSION).map((one) => one.participant),
-    ["alpha", "beta", "gone"],
+test("names are found as the server finds them", () => {
+  const seats = [
+    { name: null, persona: null },
+    { name: null, persona: "per_1" },
+    { name: "Beta!", persona: null },
+    { name: null, persona: "per_1" },
+    { name: null, persona: null },
+  ];
+  assert.deepEqual(namesOf(seats, [SCEPTIC]), ["Alpha", "The sceptic", "Beta!", "The sceptic 2", "Gamma"]);
+  assert.equal(
+    namesOf(
+      Array.from({ length: 25 }, () => ({ name: null, persona: null })),
+      [],
+    )[24],
+    "Alpha 2",
   );
+  assert.equal(idOf("  Frau Müller-Öz "), "frau-müller-öz");
+  assert.equal(idOf("!"), "participant");
 });
 
-test("prices are written so that small ones are not nothing", () => {
-  assert.deepEqual([null, undefined, 0, 0.00042, 0.0099, 0.01, 1234.5].map(dollars), [
-    "price unknown",
-    "price unknown",
-    "free",
-    "0.042¢",
-    "0.99¢",
-    "$0.01",
-    "$1,234.50",
+test("a seat that asks for nothing special sends only its model", () => {
+  const table = { ...EMPTY, seats: [newSeat("a/b"), newSeat("a/b", { name: "Ida", temperature: 0 })] };
+  assert.deepEqual(laid(table, []).participants, [
+    { model: "a/b" },
+    { name: "Ida", temperature: 0, model: "a/b" },
   ]);
 });
 
-test("counts are short, and times as exact as they matter", () => {
-  assert.deepEqual([0, 999, 1234, 2_500_000].map(count), ["0", "999", "1.2K", "2.5M"]);
-  assert.deepEqual([null, 0.04, 9.94, 12.6].map(seconds), ["", "0.0 s", "9.9 s", "13 s"]);
+test("only the rules of the mode are sent, and they name whom they are about", () => {
+  const table = tableOf(KEPT);
+  const sent = laid(table, [SCEPTIC]);
+  assert.equal(sent.debate?.lead, "Ben");
+  assert.equal(sent.debate?.quorum, 1);
+  assert.equal(sent.debate?.ranking, true);
+  assert.equal(sent.advisors, null);
+  const [, ben] = table.seats;
+  assert.ok(ben);
+  assert.equal(laid(withSeat(table, { ...ben, name: "Benno" }), []).debate?.lead, "Benno");
+  assert.equal(laid({ ...table, mode: "parallel" }, []).debate, null);
+});
+
+test("what is kept and laid again is the same", () => {
+  const sent = laid(tableOf(KEPT), [SCEPTIC]);
+  assert.deepEqual(sent.participants, [
+    { model: "a/b", persona: "per_1", name: "Ida" },
+    { model: "a/c", name: "Ben", temperature: 0, priority: 2 },
+  ]);
+  assert.equal(sent.rounds, 3);
+  assert.equal(sent.clerk, "a/clerk");
+});
+
+test("whoever leaves is not named by the rules any more, and a second voice is heard", () => {
+  assert.equal(withoutSeat(tableOf(KEPT), "ben").debate.lead, null);
+  const alone = { ...EMPTY, mode: "single" as const, seats: [newSeat("a/b")] };
+  assert.equal(withSeat(alone, newSeat("a/c")).mode, "parallel");
+});
+
+test("a table that is too small says what it lacks", () => {
+  assert.match(missing(EMPTY) ?? "", /Nobody sits/);
+  assert.match(
+    missing({ ...EMPTY, mode: "debate", seats: [newSeat("a/b")] }) ?? "",
+    /Debate takes at least two/,
+  );
+  assert.equal(missing({ ...EMPTY, mode: "advisors", seats: [newSeat("a/b")] }), null);
+});
+
+test("a draft becomes what the server takes", () => {
+  const file = { id: "fil_1", name: "a.txt", media_type: "text/plain", size: 1, created_at: 0 };
+  const table = { ...EMPTY, seats: [newSeat("a/b")] };
+  const draft = { message: "Hi", table, project: "prj_1", language: null, cap: 0.5, files: [file] };
+  assert.deepEqual(bodyOf(draft, []), {
+    message: "Hi",
+    participants: [{ model: "a/b" }],
+    mode: "parallel",
+    rounds: 2,
+    clerk: null,
+    debate: null,
+    advisors: null,
+    directed: null,
+    project: "prj_1",
+    language: null,
+    cap: 0.5,
+    files: ["fil_1"],
+  });
+});
+
+test("what is wrong is said beside what it is about", () => {
+  const errors = [
+    { field: "participants[1].model", message: "there is no such model." },
+    { field: "debate.quorum", message: "only 2 take part." },
+    { field: "message", message: "it is empty." },
+  ];
+  assert.deepEqual(wrongIn("…", errors), {
+    table: "Voice 2: There is no such model.",
+    rules: "Only 2 take part.",
+    question: "It is empty.",
+  });
+  assert.deepEqual(wrongIn("The budget is spent.", []), { question: "The budget is spent." });
+});
+
+test("only what is different is changed", () => {
+  const same = changedOf(HELD);
+  assert.deepEqual(changeOf(HELD, same, []), {});
+  assert.deepEqual(changeOf(HELD, { ...same, table: { ...same.table, mode: "parallel" } }, []), {
+    mode: "parallel",
+  });
+  assert.deepEqual(changeOf(HELD, { ...same, model: "a/b", language: "de" }, []), {
+    model: "a/b",
+    language: "de",
+  });
+  assert.deepEqual(changeOf(HELD, { ...same, table: { ...same.table, clerk: null } }, []), { clerk: null });
+});
+
+test("whoever left comes back to its place, and what was changed meanwhile stays", () => {
+  const before = tableOf(KEPT);
+  const left = { ...withoutSeat(before, "ben"), rounds: 5 };
+  assert.deepEqual(withSeatAgain(left, "ben", before), { ...before, rounds: 5 });
+  const newest = newSeat("a/d");
+  const others = withSeat(withoutSeat(before, "ida"), newest);
+  assert.deepEqual(
+    withSeatAgain(others, "ida", before).seats.map((one) => one.key),
+    ["ida", "ben", newest.key],
+  );
+  const led = { ...left, debate: { ...left.debate, lead: "ida" } };
+  assert.equal(withSeatAgain(led, "ben", before).debate.lead, "ida");
+  assert.equal(withSeatAgain(before, "ben", before), before);
 });

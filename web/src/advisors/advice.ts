@@ -2,7 +2,7 @@
 
 import type { Turn } from "../state/turn.ts";
 
-export interface Advice {
+interface Advice {
   readonly answers: readonly Turn[];
   readonly replies: readonly Turn[];
   /** Who had nothing to say to the others. */

@@ -7,7 +7,7 @@ import type { Discussion } from "../wire.ts";
 
 const EARLY = 3; // unless the discussion says otherwise
 
-export type Phase =
+type Phase =
   { readonly kind: "asks"; readonly turn: number; readonly of: number } | { readonly kind: "speaks" };
 
 /** The phase of an advisor in a run. Null: it cannot be told from what was read. */

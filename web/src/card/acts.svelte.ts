@@ -1,5 +1,6 @@
-/** What one can do with an answer. Why something was not done is told in its card. */
+/** What one can do with an answer, and what of it is looked at. Why something was not done is told beside it. */
 
+import { tick } from "svelte";
 import { copy } from "../ui/clipboard.ts";
 import { call, newKey } from "../api.ts";
 import { deskOf } from "../composer/desk.svelte.ts";
@@ -8,14 +9,32 @@ import { linkTo } from "../shell/route.svelte.ts";
 import { isAnswered, isLive, type Turn } from "../state/turn.ts";
 import type { Discussion } from "../wire.ts";
 
-export type Sheet = "prompt" | "assertions" | "swap";
+type Sheet = "prompt" | "assertions" | "swap";
 
 export class CardActs {
   trouble = $state("");
   isBusy = $state(false);
-  #turn: () => Turn;
-  #discussion: () => Discussion;
-  #focus: () => void;
+  /** What lies open over the page. */
+  sheet = $state<Sheet | null>(null);
+  readonly #turn: () => Turn;
+  readonly #discussion: () => Discussion;
+  readonly #focus: () => void;
+
+  /** The other version of it that is being given. */
+  readonly renewal = $derived.by(() => {
+    const { renewal } = this.#turn();
+    return renewal && isLive(renewal) ? renewal : null;
+  });
+  readonly #current = $derived.by(() => {
+    const { version, versions } = this.#turn();
+    return `${version}/${versions}`;
+  });
+  /** Another version that is looked at, until there is a new one; nothing is changed by that. */
+  earlier = $derived.by<Turn | null>(() => {
+    void this.#current;
+    return null;
+  });
+  readonly shown = $derived.by(() => this.renewal ?? this.earlier ?? this.#turn());
 
   constructor(turn: () => Turn, discussion: () => Discussion, focus: () => void) {
     this.#turn = turn;
@@ -25,8 +44,7 @@ export class CardActs {
 
   /** Stop this answer, or the other version of it that is being given. */
   async stop(): Promise<void> {
-    const turn = this.#turn();
-    const { run, participant } = turn.renewal && isLive(turn.renewal) ? turn.renewal : turn;
+    const { run, participant } = this.renewal ?? this.#turn();
     this.#focus();
     await this.#do(() =>
       call("POST /api/runs/{id}/lanes/{participant}/stop", { path: { id: run, participant } }),
@@ -60,6 +78,12 @@ export class CardActs {
   /** Whatever fits how the turn ended. */
   async renew(model: string | null = null): Promise<void> {
     await (isAnswered(this.#turn()) ? this.again(model) : this.retry(model));
+  }
+
+  /** Let another model do that. The dialog gives the focus back to what opened it, and that goes away. */
+  async swap(model: string): Promise<void> {
+    await tick();
+    await this.renew(model);
   }
 
   async edit(content: string): Promise<boolean> {

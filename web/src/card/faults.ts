@@ -2,9 +2,9 @@
 
 import type { Fault } from "../wire.ts";
 
-export type Remedy = "retry" | "swap" | "key";
+type Remedy = "retry" | "swap" | "key";
 
-export interface Trouble {
+interface Trouble {
   readonly title: string;
   readonly words: string;
   /** What to do, where the words do not say so themselves; empty where they do. */

@@ -18,7 +18,7 @@ export const ORIGINS: Record<Origin, { words: string; tells: string }> = {
   filler: { words: "Filler", tells: "Stands where something must stand" },
 };
 
-export interface Share {
+interface Share {
   readonly origin: Origin;
   readonly tokens: number;
   /** Of all tokens, from 0 to 1. */

@@ -21,7 +21,7 @@ function kindOf(claim: Claim): Group["name"] {
   return claim.supporters.length > 1 ? "shared" : "single";
 }
 
-export interface Placed extends Place {
+interface Placed extends Place {
   readonly place: number;
   /** The share of the winner's points a vote, for the length of a bar. */
   readonly share: number;

@@ -2,7 +2,7 @@
 
 import type { ActionTaken } from "../wire.ts";
 
-export interface Drawn {
+interface Drawn {
   readonly open: boolean;
   /** Each element by its id, with what it shows. */
   readonly elements: ReadonlyMap<string, string>;

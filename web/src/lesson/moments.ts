@@ -4,7 +4,7 @@ import type { Done, Run } from "../state/run.ts";
 import { keyOf, type Turn } from "../state/turn.ts";
 
 /** What was said between two actions, or one action. */
-export interface Piece {
+interface Piece {
   readonly id: string;
   readonly text: string;
   readonly action: Done | null;

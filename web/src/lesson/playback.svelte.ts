@@ -23,7 +23,6 @@ export class Playback {
     return lessons.map((run) => recordings.of(run));
   });
   readonly moments = $derived(moments(this.runs));
-  /** What was done until then, in all runs. */
   readonly place = $derived.by(() => {
     const found = this.#at === null ? -1 : this.moments.findIndex((one) => one.id === this.#at);
     return found < 0 ? this.moments.length - 1 : found;
@@ -32,6 +31,7 @@ export class Playback {
   /** Whether more is to come. */
   readonly goesOn = $derived(this.runs.some(goesOn));
   readonly now = $derived<Moment | null>(this.moments[this.place] ?? null);
+  /** What was done until then, in all runs. */
   readonly done = $derived(
     this.moments.slice(0, this.place + 1).flatMap((one) => (one.action ? [one.action] : [])),
   );

@@ -1,6 +1,6 @@
 /** Formulas in text, found by their marks: $…$, $$…$$, \(…\) and \[…\]. Money is no formula. */
 
-export interface Formula {
+interface Formula {
   raw: string;
   source: string;
   display: boolean;

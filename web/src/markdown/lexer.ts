@@ -15,7 +15,7 @@ export interface FormulaToken {
   source: string;
   display: boolean;
 }
-export interface NoteToken {
+interface NoteToken {
   type: "note" | "noted";
   raw: string;
   label: string;

@@ -2,7 +2,7 @@
 
 import { unescaped } from "./escape.ts";
 
-export interface Target {
+interface Target {
   href: string;
   /** Where it leads, in few words: a host, or the address of a mail. */
   place: string;

@@ -12,7 +12,7 @@ export interface Clock {
 }
 
 /** Paint until time is up, and at least a step; tell whether all is painted. */
-export type Paint = (isTimeUp: () => boolean) => boolean;
+type Paint = (isTimeUp: () => boolean) => boolean;
 
 export const BETWEEN_MS = 66;
 export const BUDGET_MS = 6;

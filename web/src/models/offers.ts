@@ -3,10 +3,10 @@
 import type { ProviderModels, ProviderStatus } from "../wire.ts";
 
 /** `ready` answers now; `key` wants one first; `silent` is a server of this machine that does not run; `broken` fails. */
-export type Standing = "ready" | "key" | "silent" | "broken";
+type Standing = "ready" | "key" | "silent" | "broken";
 
 /** `real` can be asked in earnest, `tiny` is the embedded one that comes with Moot, `scripted` plays a script. */
-export type Nature = "real" | "tiny" | "scripted";
+type Nature = "real" | "tiny" | "scripted";
 
 export interface Offer {
   readonly provider: string;
@@ -69,7 +69,7 @@ export function readyModels(offers: readonly Offer[]): readonly string[] {
   return usual.length > 1 ? usual : [...new Set([...usual, ...more])].slice(0, 3);
 }
 
-export interface Group {
+interface Group {
   readonly offer: Offer;
   readonly models: readonly string[];
 }

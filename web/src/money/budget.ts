@@ -2,7 +2,7 @@
 
 import type { Budget } from "../wire.ts";
 
-export interface Shares {
+interface Shares {
   readonly spent: number;
   readonly reserved: number;
   readonly isOver: boolean;

@@ -4,7 +4,7 @@ import { call } from "../api.ts";
 import { told } from "../transport/told.ts";
 import type { Persona, Proposal } from "../wire.ts";
 
-export type Step = "situation" | "questions" | "proposals";
+type Step = "situation" | "questions" | "proposals";
 
 export class Wizard {
   step = $state.raw<Step>("situation");

@@ -2,7 +2,7 @@
 
 import { kept } from "../kept.ts";
 
-export type Theme = "system" | "light" | "dark";
+type Theme = "system" | "light" | "dark";
 const NEXT: Record<Theme, Theme> = { system: "dark", dark: "light", light: "system" };
 const chosen = kept<Theme>("theme", "system");
 

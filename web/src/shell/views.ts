@@ -4,7 +4,7 @@ import type { Component } from "svelte";
 import Discussion from "../discussion/Discussion.svelte";
 import Start from "../start/Start.svelte";
 
-export interface View {
+interface View {
   title: string;
   load: () => Promise<{ default: Component }>;
 }

@@ -3,7 +3,7 @@
 import type { Discussion } from "../wire.ts";
 import type { Run } from "./run.ts";
 
-export type Kind = "answers" | "rounds" | "debate" | "advice" | "lesson";
+type Kind = "answers" | "rounds" | "debate" | "advice" | "lesson";
 
 const BY_STAGE: Record<string, Kind> = {
   initial: "debate",

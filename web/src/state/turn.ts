@@ -2,7 +2,7 @@
 
 import type { ActionDropped, Event, Message, TurnEnded } from "../wire.ts";
 
-export type TurnState = "waiting" | "speaking" | TurnEnded["status"];
+type TurnState = "waiting" | "speaking" | TurnEnded["status"];
 
 export interface Turn {
   readonly key: string;

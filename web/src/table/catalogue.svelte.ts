@@ -22,11 +22,10 @@ class Catalogue {
   }
 
   async readLineUps(): Promise<void> {
-    const all = await everyPage(
+    this.lineUps = await everyPage(
       (cursor) => call("GET /api/line-ups", { query: { cursor, limit } }),
       (page) => page.line_ups,
-    ).catch(() => null);
-    if (all) this.lineUps = all;
+    ).catch(() => this.lineUps);
   }
 
   /** Find the line-up that is kept under a name; nobody tells them apart by capitals. */
@@ -36,19 +35,17 @@ class Catalogue {
   }
 
   async #readPersonas(): Promise<void> {
-    const all = await everyPage(
+    this.personas = await everyPage(
       (cursor) => call("GET /api/personas", { query: { cursor, limit } }),
       (page) => page.personas,
-    ).catch(() => null);
-    if (all) this.personas = all;
+    ).catch(() => this.personas);
   }
 
   async #readProjects(): Promise<void> {
-    const all = await everyPage(
+    this.projects = await everyPage(
       (cursor) => call("GET /api/projects", { query: { cursor, limit } }),
       (page) => page.projects,
-    ).catch(() => null);
-    if (all) this.projects = all;
+    ).catch(() => this.projects);
   }
 }
 

@@ -18,7 +18,7 @@ export function bodyOf(draft: Draft, personas: readonly Persona[]): DiscussionDr
   return { ...laid(table, personas), message, project, language, cap, files: files.map((file) => file.id) };
 }
 
-export type Part = "question" | "table" | "mode" | "rules";
+type Part = "question" | "table" | "mode" | "rules";
 
 const PARTS: Record<string, Part> = {
   message: "question",

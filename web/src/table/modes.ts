@@ -4,7 +4,7 @@ import type { LineUp } from "../wire.ts";
 
 export type Mode = LineUp["mode"];
 
-export interface ModeWords {
+interface ModeWords {
   mode: Mode;
   title: string;
   words: string;

@@ -20,7 +20,7 @@ export interface Seat {
   readonly avatar: string | null;
 }
 
-export interface Debating {
+interface Debating {
   readonly lead: string | null;
   readonly quorum: number | null;
   readonly deadline: number | null;
@@ -29,14 +29,14 @@ export interface Debating {
   readonly ledger: boolean;
 }
 
-export interface Advising {
+interface Advising {
   readonly early: number;
   readonly budget: number;
   readonly cross_talk: boolean;
   readonly synthesis: boolean;
 }
 
-export interface Teaching {
+interface Teaching {
   readonly turns: number;
   readonly trigger: string | null;
   readonly topic: string;
@@ -143,7 +143,7 @@ export function withSeatAgain(table: Table, key: string, before: Table): Table {
 }
 
 /** What the server is told of a table: who sits there, and the rules of the mode that was chosen. */
-export type Laid = Required<Omit<LineUpChange, "name">>;
+type Laid = Required<Omit<LineUpChange, "name">>;
 
 export function laid(table: Table, personas: readonly Persona[]): Laid {
   const { mode, seats, rounds, clerk } = table;

@@ -1,0 +1,8 @@
+"""How a journey waits, so that a busy machine is no failure: long, and for nothing that goes away by itself."""
+
+PATIENCE_SECONDS = 60
+PATIENCE_MILLISECONDS = PATIENCE_SECONDS * 1000
+# An init script of a page: what is said in passing stays until it was looked at.
+TOASTS_STAY = (
+    "{ const soon = setTimeout; window.setTimeout = (act, wait) => (wait === 7000 ? 0 : soon(act, wait)); }"
+)
