@@ -1,8 +1,12 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +50,40 @@ async def test_not_everybody_can_wait(painter: Painter, monkeypatch: pytest.Monk
     painted, refused = await asyncio.gather(painter.png(BOARD), painter.png(BOARD), return_exceptions=True)
     assert painted == png(BOARD)
     assert isinstance(refused, Busy)
+
+
+SERVER = """
+import asyncio, os, signal
+from moot.board.replay import EMPTY
+from moot.engine.painting import Painter
+
+async def main():
+    painter = Painter()
+    await painter.png(EMPTY)
+    print(*painter._pool._processes, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_a_painter_ends_with_the_server_that_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    ended = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, tmp_path / "server.py"], stdout=subprocess.PIPE, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    for _ in range(600):
+        if not is_there(int(ended.stdout)):
+            return
+        time.sleep(0.1)
+    pytest.fail("it lives on")
+
+
+def is_there(process: int) -> bool:
+    """One that has ended may still be listed, where nobody takes note of it."""
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False

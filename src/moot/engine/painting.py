@@ -2,7 +2,9 @@
 
 import asyncio
 import multiprocessing
+import os
 import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -62,5 +64,12 @@ class Painter:
 
 
 def _begin() -> None:
-    """Leave it to the server to end: Ctrl-C is sent to both."""
+    """Leave it to the server to end: Ctrl-C is sent to both. With a server that was killed its painter ends too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_outlive_nobody, daemon=True).start()
+
+
+def _outlive_nobody() -> None:
+    if (server := multiprocessing.parent_process()) is not None:
+        server.join()
+        os._exit(0)
