@@ -7,12 +7,20 @@ from playwright.async_api import Page
 from tests.node import WEB
 
 GRAVE = {"serious", "critical"}
+# Colours that are just changing, from light to dark say, are nobody's colours.
+SETTLED = """async () => {
+    for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame);
+    const changes = document.getAnimations().filter((one) => one instanceof CSSTransition);
+    await Promise.allSettled(changes.map((one) => one.finished));
+    await new Promise(requestAnimationFrame);
+}"""
 
 
 async def axe(page: Page) -> None:
     """Fail on every serious or critical violation, telling where it is and how to mend it."""
     if not await page.evaluate("'axe' in window"):
         await page.evaluate((WEB / "node_modules/axe-core/axe.min.js").read_text("utf-8"))
+    await page.evaluate(SETTLED)
     result: dict[str, Any] = await page.evaluate("axe.run({ resultTypes: ['violations'] })")
     grave = [_told(found) for found in result["violations"] if found["impact"] in GRAVE]
     assert not grave, "\n".join(grave)

@@ -242,4 +242,3 @@ async def test_what_rests_far_from_view_takes_the_room_it_takes_when_it_is_seen(
     assert abs(seen - resting) < leaves / 2, "a leaf does not even move by a pixel"
     await harness.evaluate("document.adoptedStyleSheets = []")
     assert await harness.evaluate("quote('agreed on three things')")
-    await expect(harness.get_by_text("They agreed on three things.")).to_be_in_viewport()
