@@ -84,13 +84,14 @@ SCENES = (
         name="directed",
         message="Why do the odd numbers add up to squares?",
         participants=[
-            voice("Tea", "teacher", role="teacher"),
-            voice("Ash", "assistant", role="assistant"),
-            voice("Sam", "student", role="student"),
+            {"model": "scripted/teacher", "role": "teacher"},
+            {"model": "scripted/assistant", "role": "assistant"},
+            {"model": "scripted/student", "role": "student"},
+            {"model": "scripted/classmate", "role": "student"},
         ],
         mode="directed",
-        rules={"directed": {"turns": 4}},
-        ready="Sam",
+        rules={"directed": {"turns": 8}},
+        ready="The word is yours.",
     ),
 )
 
