@@ -1273,6 +1273,7 @@ export interface Transcript {
   moot: number;
   discussion: Discussion;
   messages: readonly Message[];
+  versions: readonly Message[];
   runs: readonly Report[];
   files: readonly StoredFile[];
   board: Board;
