@@ -62,11 +62,15 @@ class Opening(Struct, frozen=True, kw_only=True):
 
 
 class Saying(Struct, frozen=True, kw_only=True):
-    """What somebody says, and to whom; None is everybody. `cap` is what the answer may cost."""
+    """What somebody says, and to whom; None is everybody. `cap` is what the answer may cost.
+
+    `answering` are those who answer, one after the other, while all hear it; None is as the discussion is set up.
+    """
 
     discussion: str
     message: str
     to: tuple[str, ...] | None = None
+    answering: tuple[str, ...] | None = None
     files: tuple[str, ...] = ()
     cap: float | None = None
 
@@ -131,19 +135,21 @@ class Hall:
         """Say something in a discussion; what is still being said in it comes to an end."""
         discussion = await self._discussions.get(caller.tenant, saying.discussion)
         plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
-        plan = replace(plan, cap=saying.cap)
+        plan = replace(_called_upon(plan, saying.answering), cap=saying.cap)
         await self._attaching.check(caller.tenant, saying.files, plan)
         started = _started(_taken_up(discussion), plan, saying.message, saying.files)
         return await self._take_in(caller, started, plan, key, saying)
 
-    async def go_on(self, caller: Caller, id: str, turns: int, key: str | None = None) -> Started:
-        """Let the table go on by itself, beginning with the one after the last speaker."""
+    async def go_on(
+        self, caller: Caller, id: str, turns: int, key: str | None = None, first: str | None = None
+    ) -> Started:
+        """Let the table go on by itself, beginning with a participant, or the one after the last speaker."""
         discussion = await self._discussions.get(caller.tenant, id)
         said = await self._discussions.messages(id, limit=len(discussion.participants) + 1)
         plan = await self._planning.plan(caller.tenant, discussion)
-        plan = _going_on(plan, turns, said)
+        plan = _going_on(plan, turns, said, first)
         started = _started(_taken_up(discussion), plan, None)
-        return await self._take_in(caller, started, plan, key, (id, turns))
+        return await self._take_in(caller, started, plan, key, (id, turns, *([first] if first else ())))
 
     async def again(
         self, caller: Caller, id: str, plan: Plan, key: str | None = None, request: object = None
@@ -278,12 +284,18 @@ def _title(words: str) -> str:
     return line if len(line) <= TITLE else f"{line[:TITLE].rsplit(' ', 1)[0]}…"
 
 
-def _going_on(plan: Plan, turns: int, said: tuple[Message, ...]) -> Plan:
-    """Let a lesson go on as a lesson, and any other table one after the other, beginning after the last speaker."""
-    if plan.mode == "directed":
+def _called_upon(plan: Plan, answering: tuple[str, ...] | None) -> Plan:
+    """Let some answer in turn, each having heard those before, whatever the mode is."""
+    return plan if answering is None else replace(plan, mode="consensus", rounds=1, answering=answering)
+
+
+def _going_on(plan: Plan, turns: int, said: tuple[Message, ...], first: str | None) -> Plan:
+    """Let a lesson go on as a lesson, and any other table one after the other."""
+    if plan.mode == "directed" and first is None:
         return replace(plan, directed=replace(plan.directed, turns=min(turns, MOST_TURNS)))
-    first = _after_the_last(plan, said)
-    return replace(plan, mode="continue", participants=plan.speaking, turns=turns, first=first)
+    places = [who.id for who in plan.speaking]
+    place = places.index(first) if first in places else _after_the_last(plan, said)
+    return replace(plan, mode="continue", participants=plan.speaking, turns=turns, first=place)
 
 
 def _after_the_last(plan: Plan, said: tuple[Message, ...]) -> int:
