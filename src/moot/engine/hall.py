@@ -42,7 +42,10 @@ TITLE = 80
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """What somebody wants to discuss, with whom, and how; `cap` is what the first answer may cost."""
+    """What somebody wants to discuss, with whom, and how; `cap` is what the first answer may cost.
+
+    `answering` are those who answer first, one after the other, while all hear it; None is as the mode says.
+    """
 
     message: str
     participants: tuple[Participant, ...]
@@ -58,6 +61,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     directed: Directed | None = None
     clerk: str | None = None
     files: tuple[str, ...] = ()
+    answering: tuple[str, ...] | None = None
     cap: float | None = None
 
 
@@ -122,7 +126,8 @@ class Hall:
         if language is None:
             language = await asyncio.to_thread(detect, opening.message)
         discussion = self.drafted(opening, language)
-        plan = replace(await self._planning.plan(caller.tenant, discussion), cap=opening.cap)
+        plan = _called_upon(await self._planning.plan(caller.tenant, discussion), opening.answering)
+        plan = replace(plan, cap=opening.cap)
         await self._attaching.check(caller.tenant, opening.files, plan)
         started = _started(discussion, plan, opening.message, opening.files)
         taken = await self._take_in(caller, started, plan, key, opening, new=True)

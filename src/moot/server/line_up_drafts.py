@@ -11,7 +11,7 @@ from moot.model.line_ups import LineUp
 from moot.model.modes import ModeName
 from moot.model.texts import ModelName, Name
 from moot.server.bodies import AdvisorRules, DebateRules, LessonRules, Rounds, Table
-from moot.server.drafts import check_mode, usual_mode
+from moot.model.modes import check_mode, usual_mode
 
 
 class LineUpDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -41,9 +41,7 @@ class Channels:
 
     async def hear(self, id: str, message: str) -> None:
         """Note a message that is to be said, before anything is done with it."""
-        heard = self._database.insert(channel_message).values(
-            id=message, channel=id, created_at=time.time()
-        )
+        heard = self._database.insert(channel_message).values(id=message, channel=id, created_at=time.time())
         async with self._database.write() as connection:
             await connection.execute(heard.on_conflict_do_nothing())
 
@@ -76,7 +74,7 @@ class Channels:
         )
         async with self._database.read() as connection:
             row = (await connection.execute(query)).mappings().first()
-            placed = {place: message for place, message in await connection.execute(posts)}
+            placed = {row.place: row.message for row in await connection.execute(posts)}
         return Told(**(row or {}), posts=placed)
 
     async def seqs(self, binding: Binding) -> dict[str, int]:
@@ -102,9 +100,7 @@ class Channels:
 
     async def post(self, id: str, run_id: str, place: int, message: str | None = None) -> None:
         """Note that something is on its way, or under which id it arrived."""
-        new = self._database.insert(channel_post).values(
-            channel=id, run=run_id, place=place, message=message
-        )
+        new = self._database.insert(channel_post).values(channel=id, run=run_id, place=place, message=message)
         same = {"index_elements": ["channel", "run", "place"], "set_": {"message": message}}
         async with self._database.write() as connection:
             await connection.execute(new.on_conflict_do_update(**same))
