@@ -49,7 +49,9 @@ class Bound:
         self._waiting: deque[discord.Message] = deque()
         self._stirred = asyncio.Event()
         self._news = asyncio.Event()
-        self._saying = asyncio.Lock()  # while something is being said, nobody looks which runs are from elsewhere
+        self._saying = (
+            asyncio.Lock()
+        )  # while something is being said, nobody looks which runs are from elsewhere
         self._telling: Telling | None = None
         self._interrupts = 0
         self.binding = binding

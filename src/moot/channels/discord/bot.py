@@ -151,7 +151,9 @@ class Bot(discord.Client):
                 try:
                     await work()
                 except Exception:
-                    log.exception("a part of the Discord channel failed and begins anew", extra={"part": what})
+                    log.exception(
+                        "a part of the Discord channel failed and begins anew", extra={"part": what}
+                    )
                     await asyncio.sleep(AGAIN_SECONDS)
 
         self._tasks.add(task := asyncio.create_task(kept(), name=f"discord {what}"))
@@ -168,9 +170,7 @@ class Bot(discord.Client):
 
 def _group(commands: Commands) -> app_commands.Group:
     """Declare `/moot` and what comes after it."""
-    group = app_commands.Group(
-        name="moot", description="Several models around one table", guild_only=True
-    )
+    group = app_commands.Group(name="moot", description="Several models around one table", guild_only=True)
 
     @group.command(description="Begin a discussion in this channel, or go on with one")
     @app_commands.describe(

@@ -114,12 +114,16 @@ class Commands:
             _, discussion = await self._here(channel)
             live = await bound.live()
             now = discussion or bound.binding
-            lines.append(discussion.title if discussion else "The discussion begins with what is written next.")
+            lines.append(
+                discussion.title if discussion else "The discussion begins with what is written next."
+            )
             lines.append(_table(now.mode, now.participants))
             lines.append("The table is speaking." if live else "Nobody is speaking.")
-        for other in await self._premises.channels.all(self._tenant):
-            if other.trouble is not None and other.guild == str(channel.guild.id):
-                lines.append(f"Nothing is sent to <#{other.id}>: {other.trouble}")
+        lines += [
+            f"Nothing is sent to <#{other.id}>: {other.trouble}"
+            for other in await self._premises.channels.all(self._tenant)
+            if other.trouble is not None and other.guild == str(channel.guild.id)
+        ]
         return Reply("\n".join(lines))
 
     async def whiteboard(self, channel: discord.TextChannel) -> Reply:
@@ -268,7 +272,9 @@ def _participant(name: str, participants: tuple[Participant, ...]) -> Participan
     for who in participants:
         if name.casefold() in (who.name.casefold(), who.id):
             return who
-    raise UsageError(f"Nobody here is called {name!r}: there are {', '.join(who.name for who in participants)}.")
+    raise UsageError(
+        f"Nobody here is called {name!r}: there are {', '.join(who.name for who in participants)}."
+    )
 
 
 def _table(mode: str, participants: tuple[Participant, ...]) -> str:

@@ -13,7 +13,7 @@ from moot.channels.discord.premises import Premises
 from moot.channels.discord.sending import webhook_session
 
 FIRST_WAIT, LONGEST_WAIT = 2.0, 300.0
-WRONG_TOKEN = (
+REFUSED = (
     "Discord refuses the token of the bot: copy it again from the Developer Portal (Bot, Reset Token) into "
     "MOOT_DISCORD_TOKEN, and start again. Everything else goes on without Discord."
 )
@@ -45,7 +45,7 @@ async def _stay(premises: Premises, token: str) -> None:
             try:
                 await bot.start(token)
             except discord.LoginFailure:
-                log.error(WRONG_TOKEN)  # noqa: TRY400 - it says all that there is to say
+                log.error(REFUSED)  # noqa: TRY400 - it says all that there is to say
                 return
             except discord.PrivilegedIntentsRequired:
                 log.error(NO_INTENTS)  # noqa: TRY400

@@ -66,9 +66,7 @@ class Letter(Struct, frozen=True, kw_only=True):
 class Line:
     """`known` tells which of some messages are accounted for already."""
 
-    def __init__(
-        self, client: discord.Client, session: aiohttp.ClientSession, id: str, known: Known
-    ) -> None:
+    def __init__(self, client: discord.Client, session: aiohttp.ClientSession, id: str, known: Known) -> None:
         self._client = client
         self._session = session
         self._id = int(id)
@@ -147,7 +145,7 @@ class Line:
                 _under_own_name(letter),
                 nonce=letter.nonce,
                 allowed_mentions=NOBODY,
-                **_files(letter),
+                files=_files(letter),
             )
         else:
             message = await webhook.send(
@@ -156,7 +154,7 @@ class Line:
                 avatar_url=letter.speaker.avatar,
                 wait=True,
                 allowed_mentions=NOBODY,
-                **_files(letter),
+                files=_files(letter),
             )
         return str(message.id)
 
@@ -209,10 +207,9 @@ def _same(message: discord.Message, text: str, files: list[str]) -> bool:
     return " ".join(message.content.split()) == " ".join(text.split()) and attached == files
 
 
-def _files(letter: Letter) -> dict[str, discord.File]:
-    if letter.picture is None:
-        return {}
-    return {"file": discord.File(io.BytesIO(letter.picture.data), letter.picture.name)}
+def _files(letter: Letter) -> list[discord.File]:
+    picture = letter.picture
+    return [discord.File(io.BytesIO(picture.data), picture.name)] if picture else []
 
 
 def _allowed(name: str) -> str:

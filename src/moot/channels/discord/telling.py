@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from moot.channels.discord import tables
+from moot.channels.discord import drawing
 from moot.channels.discord.mentions import Member
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.recital import Drop, Post, Recital, Speaker, Unsay, cut
@@ -206,9 +206,9 @@ class Telling:
             if post.kind == "board":
                 board = await premises.boards.at(self._binding.tenant, self.run.discussion, self.run.id)
                 return Picture("whiteboard.png", await premises.painter.png(board))
-            if post.kind == "table" and (read := tables.rows(post.text)):
-                drawn = tables.board_of(read)
-                height = tables.height_of(read)
+            if post.kind == "table" and (read := drawing.rows(post.text)):
+                drawn = drawing.board_of(read)
+                height = drawing.height_of(read)
                 return Picture("table.png", await premises.painter.png(drawn, height)) if drawn else None
         except MootError as error:
             log.warning("a picture is left out", extra={"run": self.run.id, "reason": str(error)})

@@ -157,7 +157,7 @@ class Rest:
             return self.guild.post_as(webhook, body, uploads)
         self.replies.append({"content": body.get("content", ""), "files": [one.name for one in uploads]})
         channel = self.guild.channels[pending["channel_id"]]
-        if int(body.get("flags", pending["flags"])) & EPHEMERAL:
+        if int(pending["flags"]) & EPHEMERAL:
             channel = type(channel)(channel.id, channel.name)  # seen by one alone, and kept nowhere
         return self.guild.post(channel, self.guild.bot, body, uploads)
 
