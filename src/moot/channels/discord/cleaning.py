@@ -4,9 +4,9 @@ import re
 
 from moot.channels.discord.labels import Labels
 from moot.channels.discord.mentions import Mentions
+from moot.channels.discord.pieces import Code, Piece, Prose
 from moot.channels.discord.prefill import Prefill
 from moot.channels.discord.room import Room
-from moot.channels.discord.segments import Code, Piece, Prose, Table
 from moot.channels.discord.spans import outside
 
 LONGEST_HELD = 1000  # characters of punctuation that may wait for words
@@ -36,7 +36,7 @@ class Cleaner:
         self._guard = guard
         self._held = ""  # punctuation that waits for words
         self._begun = False
-        self._line_begins = False  # with the next piece
+        self._newlines = ""  # that the last piece ended with
         self._cut = False
         self.foreign: str | None = None  # whose label the answer began with
 
@@ -50,25 +50,28 @@ class Cleaner:
         if not _WORDY.search(text) and len(text) < LONGEST_HELD:
             self._held = text
             return []
-        cleaned = self._mentions.resolved(_tidied(self._unlabelled(text)))
-        shown = self._guarded(self._prefill.without(cleaned))
-        self._line_begins = piece.text.endswith("\n")
-        return _unless_blank(type(piece)(shown))
+        tidied = self._spaced(outside(_untagged, self._unlabelled(text)))
+        shown = self._guarded(self._prefill.without(self._mentions.resolved(tidied)))
+        if not shown.strip():
+            return []
+        self._newlines = shown[len(shown.rstrip("\n")) :]
+        return [type(piece)(shown)]
 
     def rest(self) -> list[Piece]:
         """Give out what is still held: nothing comes after it."""
-        text = self._prefill.rest() + self._mentions.resolved(self._held)
-        self._held = ""
-        return _unless_blank(Prose(text))
+        text = self._prefill.rest() + self._taken_held()
+        return [Prose(text)] if text.strip() else []
 
     def _before_code(self, code: Code) -> list[Piece]:
-        held, self._held = self._held, ""
         self._begun = True
-        self._line_begins = False
-        return [
-            *_unless_blank(Prose(self._prefill.rest())),
-            Code(code.language, code.text, lead=held.strip()),
-        ]
+        self._newlines = ""
+        echo = self._prefill.rest()
+        whole = Code(code.language, code.text, lead=self._taken_held().strip())
+        return [Prose(echo), whole] if echo else [whole]
+
+    def _taken_held(self) -> str:
+        held, self._held = self._held, ""
+        return self._mentions.resolved(held)
 
     def _unlabelled(self, text: str) -> str:
         text = self._own.stripped(text)
@@ -78,11 +81,15 @@ class Cleaner:
             text = self._others.stripped(text)
         return text
 
+    def _spaced(self, text: str) -> str:
+        """Leave one blank line where there are more, also between the last piece and this one."""
+        return _NEWLINES.sub("\n\n", self._newlines + text).removeprefix(self._newlines)
+
     def _guarded(self, text: str) -> str:
         """Cut the answer off where it goes on with somebody else's words."""
         if not self._guard:
             return text
-        begins = "\n" if self._line_begins else ""
+        begins = self._newlines[:1]
         before = self._others.before_later(begins + text)
         if before is None:
             return text
@@ -90,13 +97,5 @@ class Cleaner:
         return before.removeprefix(begins)
 
 
-def _tidied(text: str) -> str:
-    return _NEWLINES.sub("\n\n", outside(_untagged, text))
-
-
 def _untagged(text: str) -> str:
     return _STRAY_TAG.sub("", _SYSTEM.sub("", _REPEATED_EMOJI.sub(r"\1", text)))
-
-
-def _unless_blank(piece: Prose | Table) -> list[Piece]:
-    return [piece] if piece.text.strip() else []

@@ -5,8 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from moot.channels.discord.messages import LONGEST, Kind, Part, closed, fitted
-from moot.channels.discord.segments import Piece
+from moot.channels.discord.messages import Kind, Part, closed, fitted, joined
+from moot.channels.discord.pieces import Piece
 
 Degree = Literal[
     0, 1, 2, 3
@@ -54,11 +54,11 @@ class Delivery:
 
     def _gather(self, piece: Piece) -> None:
         for part in fitted(piece):
-            last = self._gathered[-1] if self._gathered else None
-            if last is None or "table" in {last.kind, part.kind} or len(last.text) + len(part.text) > LONGEST:
+            together = joined(self._gathered[-1], part) if self._gathered else None
+            if together is None:
                 self._gathered.append(part)
             else:
-                self._gathered[-1] = Part(last.text + part.text, "text")
+                self._gathered[-1] = together
 
     def _due(self) -> list[Part]:
         """Take out what need not wait: all, or where messages are gathered those that are full."""

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from moot.channels.discord.spans import outside
 
-_KEPT = re.compile(r"\w{2,12}://\S+|www\.\S+|<[^<>\s]{1,80}>|\S+@\S+\.\S+")
+_KEPT = re.compile(r"(?:\w{2,12}://|www\.)\S*[^\s.,;:!?)]|<[^<>\s]{1,80}>|\S{1,80}@\S{1,80}\.\w+")
 _WORD = re.compile(r"[^\W\d_](?:[\w'’.-]*\w)?")
 _COMMA = re.compile(r"(?<=\S)[,;](?=\s|$)")
 _TIGHT_COMMA = re.compile(r"(?<=[^\W\d_])[,;](?=[^\W\d_])|[\uff0c\uff1b]")

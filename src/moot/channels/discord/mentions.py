@@ -20,7 +20,9 @@ _QUOTED = rf'{_AT}\[(?P<bracketed>[^\[\]\n]{{1,40}})\]|{_AT}"(?P<quoted>[^"\n]{{
 _PLAIN = rf"(?<![\w/]){_AT}(?!\s)(?=(?P<ahead>[^\n]{{0,{LONGEST_NAME + 1}}}))"
 _MENTION = re.compile(f"{_WRAPPED}|{_QUOTED}|{_PLAIN}")
 ALL = ("everyone", "here")
-_MENTIONS_ALL = re.compile(rf"{_AT}(?={'|'.join(ALL)})", re.IGNORECASE)
+_MENTIONS_ALL = re.compile(rf"{_AT}(?={'|'.join(ALL)}|\\Z)", re.IGNORECASE)
+_RAW = re.compile(r"(?<=<)@(?=[!&]?\d)")
+_GOES_ON = re.compile(r"\w|[.-]\w")  # after a name: it is part of another
 _HIDDEN = "@\u200b"  # no longer a mention, and looks the same
 
 
@@ -39,7 +41,7 @@ class Mentions:
         """Turn names into mentions, outside code."""
         if "@" not in text and "\uff20" not in text:
             return text
-        return outside(self._resolved, text, inside=_hidden)
+        return outside(self._resolved, text, inside=_shown_only)
 
     @cached_property
     def _ids(self) -> dict[str, set[str]]:
@@ -66,13 +68,13 @@ class Mentions:
     def _wrapped(self, who: str) -> str:
         """Return by what somebody is named: the id if it is a member's, else the name."""
         name, _, id = who.rpartition("|")
-        return id.strip() if id.strip() in self._known else (name or id).strip()
+        return id.strip() if id.strip() in self._known else (name or id).strip("@\uff20 ")
 
     def _plain(self, ahead: str) -> str:
         """Return the longest name that is written here, or nothing."""
         for size in range(min(len(ahead), LONGEST_NAME), 0, -1):
             name = ahead[:size]
-            if (name in self._known or name.casefold() in self._ids) and not _goes_on(ahead, size):
+            if (name in self._known or name.casefold() in self._ids) and not _GOES_ON.match(ahead, size):
                 return name
         return ""
 
@@ -81,9 +83,10 @@ class Mentions:
         return f"<@{next(iter(ids))}>" if len(ids) == 1 and name.lower() not in ALL else None
 
 
-def _goes_on(text: str, size: int) -> bool:
-    return text[size - 1].isalnum() and text[size : size + 1].isalnum()
-
-
 def _hidden(text: str) -> str:
     return _MENTIONS_ALL.sub(_HIDDEN, text)
+
+
+def _shown_only(code: str) -> str:
+    """Keep what is in a span from being a mention, should it be shown without its backticks."""
+    return _hidden(_RAW.sub(_HIDDEN, code))

@@ -6,14 +6,15 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from moot.channels.discord.boundaries import cut
-from moot.channels.discord.segments import Code, Piece, Prose, Table
+from moot.channels.discord.pieces import Code, Piece, Prose, Table
 
 LONGEST = 1950  # characters of a message; Discord takes 2,000
 Kind = Literal["text", "code", "table"]
 _FENCE = "```"
 _RUN = re.compile("`{3,}")
 _CODE = re.compile(r"```.*?```|(`{1,2})(?!`)[^\n]*?[^`\n]\1(?!`)", re.DOTALL)
-_MARK = re.compile(r"\*{1,3}|__|~~|\|\||`{1,2}")
+_OPEN_SPAN = re.compile(r"(?<!`)(`{1,2})[^\n`](?:[^\n]*[^\n`])?$")
+_MARK = re.compile(r"\*{1,3}|__|~~|\|\|")
 
 
 class Part(Struct, frozen=True):
@@ -35,17 +36,29 @@ def fitted(piece: Piece) -> list[Part]:
             assert_never(piece)
 
 
+def joined(part: Part, other: Part) -> Part | None:
+    """Put two parts into one message, if they fit; a table stays alone, and code begins a line."""
+    if "table" in {part.kind, other.kind}:
+        return None
+    between = "\n" if other.kind == "code" and not part.text.endswith("\n") else ""
+    text = part.text + between + other.text
+    return Part(text, "text") if len(text) <= LONGEST else None
+
+
 def closed(text: str) -> str:
     """Return a text with the marks closed that are still open at its end."""
     rest = _CODE.sub("", text)
+    span = _OPEN_SPAN.search(rest)
+    if span is not None:
+        rest = rest[: span.start()]
     opened: list[str] = []
     for found in _MARK.finditer(rest):
         mark, before, after = found[0], rest[: found.start()][-1:], rest[found.end() :][:1]
         if mark in opened:
             del opened[opened.index(mark) :]
-        elif after.strip() and not before.isalnum():
+        elif not before.isalnum() and (after.strip() or span is not None):
             opened.append(mark)
-    whole = text + "".join(reversed(opened))
+    whole = text + (span[1] if span else "") + "".join(reversed(opened))
     return whole if len(whole) <= LONGEST else text
 
 

@@ -21,8 +21,9 @@ from collections.abc import Callable
 from moot.channels.discord.cleaning import Cleaner
 from moot.channels.discord.delivery import Degree, Delivery, Send
 from moot.channels.discord.humanize import Humanizer
+from moot.channels.discord.pieces import Piece, Prose
 from moot.channels.discord.room import Room
-from moot.channels.discord.segments import Piece, Prose, Segmenter
+from moot.channels.discord.segments import Segmenter
 
 
 class Outlet:
