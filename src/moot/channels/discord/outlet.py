@@ -18,18 +18,12 @@ speaker, and the answer is to be asked for again. Without it, once retries are u
 
 from collections.abc import Callable
 
-from msgspec import Struct
-
-from moot.channels.discord.delivery import LONGEST, Degree, Send
-from moot.channels.discord.mentions import Member
-
-
-class Room(Struct, frozen=True, kw_only=True):
-    """Who speaks, who else is at the table, and who can be mentioned in the channel."""
-
-    speaker: str
-    others: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()
+from moot.channels.discord.cleaning import Cleaner
+from moot.channels.discord.delivery import Degree, Delivery, Send
+from moot.channels.discord.humanize import Humanizer
+from moot.channels.discord.pieces import Piece, Prose
+from moot.channels.discord.room import Room
+from moot.channels.discord.segments import Segmenter
 
 
 class Outlet:
@@ -43,18 +37,42 @@ class Outlet:
         guard: bool = False,
         ask_again: bool = False,
     ) -> None:
-        self.foreign: str | None = None
-        self.left_out = 0
-        self._text = ""
+        self._segments = Segmenter(sentences=degree == 3)
+        self._cleaner = Cleaner(room, prefill=prefill, guard=guard)
+        self._humanizer = Humanizer(room.names()) if degree == 3 else None
+        self._delivery = Delivery(degree, chance)
+        self._ask_again = ask_again
+
+    @property
+    def foreign(self) -> str | None:
+        """Another speaker, with whose label the answer began."""
+        return self._cleaner.foreign
+
+    @property
+    def left_out(self) -> int:
+        return self._delivery.left_out
 
     def feed(self, text: str) -> list[Send]:
-        self._text += text
-        return []
+        pieces = self._segments.feed(text)
+        return self._delivery.take(self._cleaned(pieces)) if pieces else []
 
     def boundary(self) -> list[Send]:
-        """Send what has gathered: a tool is called, or a file of the answer follows."""
-        text, self._text = self._text.strip(), ""
-        return [Send(text[at : at + LONGEST]) for at in range(0, len(text), LONGEST)]
+        """Send what there is: a tool is called, or a file of the answer follows."""
+        pieces = self._cleaned(self._segments.end(), last=True)
+        return self._delivery.flush(pieces)
 
     def end(self) -> list[Send]:
         return self.boundary()
+
+    def _cleaned(self, pieces: list[Piece], *, last: bool = False) -> list[Piece]:
+        kept = [cleaned for piece in pieces for cleaned in self._cleaner.clean(piece)]
+        if last:
+            kept += self._cleaner.rest()
+        if self._ask_again and self.foreign:
+            return []
+        return [self._humanized(piece) for piece in kept]
+
+    def _humanized(self, piece: Piece) -> Piece:
+        if self._humanizer is None or not isinstance(piece, Prose):
+            return piece
+        return Prose(self._humanizer.humanized(piece.text))
