@@ -61,6 +61,7 @@ from moot.server.uploads import Uploads
 from moot.store.accounts import Accounts
 from moot.store.bills import Bills
 from moot.store.budgets import Budgets
+from moot.store.channels import Channels
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -218,6 +219,7 @@ class House:
         self.insights = Insights(database)
         self.file_store = Files(database)
         self.bills = Bills(database)
+        self.channels = Channels(database)
 
     def _check_models(self, settings: Settings) -> None:
         """Refuse settings that name a model which nobody offers."""

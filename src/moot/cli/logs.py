@@ -12,7 +12,7 @@ USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
     "asctime",
     "taskName",
 }
-QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic")
+QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "discord")
 
 
 class JsonLines(logging.Formatter):

@@ -6,6 +6,8 @@ import os
 import socket
 import sys
 import webbrowser
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -39,10 +41,14 @@ class Options(Struct, frozen=True, kw_only=True):
     open: bool = False
 
 
-def run(options: Options) -> int:
+Beside = Callable[["House", settings.Settings], AbstractAsyncContextManager[None]]
+
+
+def run(options: Options, beside: Beside = lambda *_: nullcontext()) -> int:
+    """Serve until told to end; `beside` is what goes on in the same house meanwhile."""
     chosen = settings.load(options.config, os.environ)
     logs.configure()
-    return loop.run(_serve(options, chosen))
+    return loop.run(_serve(options, chosen, beside))
 
 
 class Server(uvicorn.Server):
@@ -59,7 +65,7 @@ class Server(uvicorn.Server):
         self._loop.call_soon_threadsafe(self.told.set)
 
 
-async def _serve(options: Options, chosen: settings.Settings) -> int:
+async def _serve(options: Options, chosen: settings.Settings, beside: Beside) -> int:
     listening = _listening(options)
     gate = Gate()
     server = Server(
@@ -78,8 +84,9 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
             )
             if options.open:
                 Thread(target=_open, args=(page,), daemon=True).start()  # some browsers return when they end
-            await _until_told(server, serving)
-            await _drain(house, server)
+            async with beside(house, chosen):
+                await _until_told(server, serving)
+                await _drain(house, server)
             await _hang_up(house, server, serving)
             await _leave(house)
     finally:

@@ -10,9 +10,11 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from moot.channels.discord.delivery import LONGEST, Degree, Kind, Send
+from moot.channels.discord.delivery import Degree, Send
 from moot.channels.discord.mentions import Member
-from moot.channels.discord.outlet import Outlet, Room
+from moot.channels.discord.messages import LONGEST, Kind
+from moot.channels.discord.outlet import Outlet
+from moot.channels.discord.room import Room
 from moot.model.events import (
     ActionTaken,
     Decided,
