@@ -5,7 +5,6 @@ import io
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Literal
 
 import aiohttp
 import discord
@@ -64,7 +63,7 @@ class Bot(discord.Client):
             return
         if message.type not in (discord.MessageType.default, discord.MessageType.reply):
             return
-        bound = self.bound(str(channel.id))
+        bound = self.bound(str(channel.id)) or await self._stored(channel)
         if self.user is not None and self.user in message.mentions:
             answer = await self._asked(channel, message)
             if answer is not None:
@@ -77,6 +76,11 @@ class Bot(discord.Client):
                 await bound.hear(message)
             except MootError as error:
                 await reply(message, str(error))
+
+    async def _stored(self, channel: discord.TextChannel) -> Bound | None:
+        """Take up a channel in which somebody writes before all were taken up."""
+        binding = await self._premises.channels.get(self._premises.caller.tenant, str(channel.id))
+        return self._take_up(channel, binding) if binding is not None else None
 
     async def _asked(self, channel: discord.TextChannel, message: discord.Message) -> Reply | None:
         """Do what a mention asks for, if it is a command."""
@@ -182,11 +186,13 @@ def _group(commands: Commands) -> app_commands.Group:
     async def new(
         interaction: discord.Interaction,
         participants: str = "",
-        mode: ModeName | Literal[""] = "",
+        mode: ModeName | None = None,
         rounds: Rounds = 2,
         discussion: str = "",
     ) -> None:
-        await _done(interaction, lambda here: commands.new(here, participants, mode, rounds, discussion))
+        await _done(
+            interaction, lambda here: commands.new(here, participants, mode or "", rounds, discussion)
+        )
 
     @group.command(description="Change how they speak")
     async def mode(interaction: discord.Interaction, mode: ModeName, rounds: Rounds | None = None) -> None:

@@ -30,6 +30,7 @@ async def attached(premises: Premises, token: str) -> AsyncIterator[None]:
     """Be in Discord until the block ends; whatever is wrong there, the block goes on."""
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody speaks aloud
     task = asyncio.create_task(_stay(premises, token), name="discord")
+    task.add_done_callback(_tell_of_failure)
     try:
         yield
     finally:
@@ -60,3 +61,8 @@ async def _stay(premises: Premises, token: str) -> None:
                 await bot.end()
         await asyncio.sleep(wait)
         wait = min(2 * wait, LONGEST_WAIT)
+
+
+def _tell_of_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("the Discord channel has failed; everything else goes on", exc_info=error)

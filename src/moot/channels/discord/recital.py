@@ -15,6 +15,7 @@ from moot.channels.discord.mentions import Member
 from moot.channels.discord.messages import LONGEST, Kind
 from moot.channels.discord.outlet import Outlet
 from moot.channels.discord.room import Room
+from moot.model.directed import USER
 from moot.model.events import (
     ActionTaken,
     Decided,
@@ -115,24 +116,28 @@ class Recital:
                 return self._opened()
             case TurnStarted() | TextRetracted():
                 return self._begin(event.seat)
-            case TextDelta(text=text):
+            case TextDelta(text=text) if outlet := self._outlets.get(event.seat):
                 self.in_tools = False
-                outlet = self._outlets.get(event.seat)
-                return self._say(event.seat, outlet.feed(text)) if outlet else []
-            case ToolCalled():
+                return self._say(event.seat, outlet.feed(text))
+            case ToolCalled() if outlet := self._outlets.get(event.seat):
                 self.in_tools = True
-                outlet = self._outlets.get(event.seat)
-                return self._say(event.seat, outlet.boundary()) if outlet else []
+                return self._say(event.seat, outlet.boundary())
             case ActionTaken():
                 self._drawn = True
                 return []
             case TurnEnded():
                 return self._end(event)
+            case _:
+                return self._told_beside(event)
+
+    def _told_beside(self, event: Event) -> list[Step]:
+        """Tell what nobody at the table says, and how the run ended."""
+        match event:
             case Notice(kind=kind, message=message) if kind in WORTH_TELLING:
                 return [self._aside(message)]
             case SummaryMade(summary=summary):
                 return self._posts(MOOT, [Send(text) for text in cut(f"**Summary** {summary.overview}")])
-            case Decided(next="user"):
+            case Decided(next=following) if following == USER:
                 return [self._aside("Over to you.")]
             case RunEnded(status="interrupted"):
                 return [Drop()]
