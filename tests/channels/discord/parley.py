@@ -1,9 +1,10 @@
 """A house, the bot in it, and a Discord of its own: all of it real but for Discord."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import discord
 import pytest
@@ -14,11 +15,12 @@ from discord.http import Route
 from moot.cli import discord as command
 from moot.cli.house import House, opened
 from moot.cli.settings import Discord, Rates, Settings
-from moot.lab.discord.double import TOKEN, Double, serving
+from moot.lab.discord.double import SECONDS, TOKEN, Double, serving
 from moot.lab.discord.guild import Channel, Json
 from moot.providers.catalogue import ProviderConfig
 from tests.server.talking import SECRET
 
+T = TypeVar("T")
 UNHURRIED = Rates(messages_a_minute=1_000_000, debates_a_minute=1_000_000)
 SCRIPTS = """
 [one]
@@ -32,18 +34,31 @@ answer = "Another answer."
 
 [hanging]
 answer = "It begins.\\n\\nAnd it would go on for a long time, if nobody stopped it."
+when = { "Shortly" = "Well then." }
 chunk = 20
 pace = 600.0
 
-[thinking]
+[thinker]
 answer = "So be it."
 thoughts = "Hm, let me see."
 
 [tabular]
 answer = "Look:\\n\\n| wood | legs |\\n| --- | --- |\\n| oak | 4 |\\n\\nThat is all."
 
-[long]
+[calls-beta]
+answer = "What does Beta say?"
+
+[calls-alpha]
+answer = "Ask Alpha."
+
+[echo]
 answer = "{question}"
+
+[retracting]
+answer = "I think so.\\n\\nOr not.</think>Yes."
+
+[failing]
+fault = "unauthorized"
 """
 
 
@@ -53,6 +68,7 @@ class Parley:
         self.double = double
         self.settings = settings
         self.general = double.channel("general")
+        self.aside = double.channel("aside")
         self._bot = AsyncExitStack()
 
     async def join(self) -> None:
@@ -96,12 +112,19 @@ class Parley:
 
     async def over(self) -> None:
         """Wait until nobody speaks."""
+        await self.until(lambda: self.house.discussions.live_runs("local"), lambda live: not live)
 
-        async def live() -> bool:
-            return bool(await self.house.discussions.live_runs("local"))
+    async def hush(self) -> None:
+        """Stop all who speak."""
+        for run in await self.house.discussions.live_runs("local"):
+            await self.house.runs.wish_stop("local", run.id)
+        await self.over()
 
-        while await live():
-            await self.double.until(lambda: True)
+    async def until(self, ask: Callable[[], Awaitable[T]], is_so: Callable[[T], bool]) -> None:
+        """Wait until what is asked for is as it must become."""
+        async with asyncio.timeout(SECONDS):
+            while not is_so(await ask()):
+                await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
@@ -129,7 +152,15 @@ async def parley(
                 yield here
             finally:
                 await here.leave()
+                await here.hush()
                 await house.leave()
+        assert all(nobody_is_called(body) for body in double.guild.sent)
+
+
+def nobody_is_called(body: Json) -> bool:
+    """Tell whether a message that was sent can wake nobody."""
+    allowed = dict(body["allowed_mentions"])
+    return not allowed.pop("replied_user", False) and allowed == {"parse": []}
 
 
 def pointed_at(double: Double, monkeypatch: pytest.MonkeyPatch) -> None:

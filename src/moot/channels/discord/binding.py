@@ -3,7 +3,9 @@
 import asyncio
 import hashlib
 import logging
+import time
 from collections import deque
+from typing import NamedTuple
 
 import discord
 from msgspec.structs import replace
@@ -31,6 +33,13 @@ ATTACHMENT_SECONDS = 60.0
 log = logging.getLogger(__name__)
 
 
+class Heard(NamedTuple):
+    """What somebody wrote, and when it came."""
+
+    message: discord.Message
+    at: float
+
+
 class Bound:
     """`line` leads to the channel, `thoughts` to the thought-log, if there is one."""
 
@@ -46,7 +55,7 @@ class Bound:
         self._channel = channel
         self._line = line
         self._thoughts = thoughts
-        self._waiting: deque[discord.Message] = deque()
+        self._waiting: deque[Heard] = deque()
         self._stirred = asyncio.Event()
         self._news = asyncio.Event()
         self._saying = (
@@ -99,7 +108,8 @@ class Bound:
         else:
             await self._premises.channels.hear(self.binding.id, str(message.id))
             in_tools = self._telling is not None and self._telling.in_tools
-            (self._waiting.appendleft if active and in_tools else self._waiting.append)(message)
+            heard = Heard(message, time.time())
+            (self._waiting.appendleft if active and in_tools else self._waiting.append)(heard)
         self.stir()
 
     async def stop(self, participant: str | None = None) -> bool:
@@ -123,7 +133,7 @@ class Bound:
         """Say what was heard before the last end of this process, and not said."""
         for id in await patiently(lambda: self._premises.channels.unsaid(self.binding.id)):
             try:
-                self._waiting.append(await self._channel.fetch_message(int(id)))
+                self._waiting.append(Heard(await self._channel.fetch_message(int(id)), 0.0))
             except discord.HTTPException:
                 await self._premises.channels.forget(id)
 
@@ -134,15 +144,15 @@ class Bound:
         live = await self.live()
         if live is None:
             self._interrupts = 0
-            return self._waiting.popleft()
+            return self._waiting.popleft().message
         if self._interrupts >= MOST_INTERRUPTS or (self._telling and self._telling.in_tools):
             return None
         author = await self._author_of(live)
-        for message in self._waiting:
-            if str(message.author.id) == author:
+        for heard in self._waiting:
+            if heard.at > live.created_at and str(heard.message.author.id) == author:
                 self._interrupts += 1
-                self._waiting.remove(message)
-                return message
+                self._waiting.remove(heard)
+                return heard.message
         return None
 
     async def _say(self, message: discord.Message) -> None:

@@ -5,6 +5,7 @@ import io
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from typing import Any
 
 import aiohttp
 import discord
@@ -39,6 +40,11 @@ class Bot(discord.Client):
         self._commands = Commands(premises, self)
         self._tree = app_commands.CommandTree(self)
         self._tree.add_command(_group(self._commands))
+
+    def dispatch(self, event: str, /, *args: Any, **more: Any) -> None:
+        """Let nothing happen any more after the end: discord.py may still find out that it is ready."""
+        if not self.is_closed():
+            super().dispatch(event, *args, **more)
 
     async def setup_hook(self) -> None:
         try:

@@ -93,9 +93,13 @@ class Double:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait for what must come about; the time is only for machines that are very busy."""
-        async with asyncio.timeout(SECONDS):
-            while not condition():  # noqa: ASYNC110 - many things may bring it about
-                await asyncio.sleep(LOOK_SECONDS)
+        try:
+            async with asyncio.timeout(SECONDS):
+                while not condition():  # noqa: ASYNC110 - many things may bring it about
+                    await asyncio.sleep(LOOK_SECONDS)
+        except TimeoutError:
+            shown = "\n".join(f"#{one.name}\n{self.transcript(one)}" for one in self.guild.channels.values())
+            raise TimeoutError(f"It did not come about:\n{shown}") from None
 
     async def until_shown(self, channel: Channel, words: str) -> Json:
         """Wait until a message with these words is there, and return it."""

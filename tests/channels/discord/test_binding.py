@@ -1,0 +1,158 @@
+from pathlib import Path
+
+import pytest
+
+from moot.engine.hall import Saying
+from moot.lab.discord.guild import Upload
+from tests.channels.discord.parley import parley
+
+
+async def test_a_follow_up_of_who_asked_interrupts_and_drops_what_was_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        here.say("Tell me all.")
+        await here.shown("It begins.")
+        here.say("Shortly, please.")
+        await here.shown("Well then.")
+        assert here.heard()[-4:] == [
+            ("anna", "Tell me all."),
+            ("Alpha", "It begins."),
+            ("anna", "Shortly, please."),
+            ("Alpha", "Well then."),
+        ]
+
+
+async def test_who_interrupts_again_and_again_waits_at_last_as_does_everybody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        for times in range(1, 5):
+            here.say(f"Tell me {times}.")
+            await here.double.until(
+                lambda times=times: len([1 for _, text in here.heard() if text == "It begins."]) == times  # type: ignore[misc]
+            )
+        here.say("Shortly, for me.", who="bert")
+        here.say("Shortly, at last.")
+        here.say("stop", who="bert")  # who is not the one who asked
+        await here.until(lambda: here.house.channels.unsaid(here.general.id), lambda unsaid: len(unsaid) == 3)
+        runs = await here.house.discussions.live_runs("local")
+        assert len(runs) == 1
+        here.say("stop")
+        await here.double.until(lambda: len([1 for _, text in here.heard() if text == "Well then."]) == 2)
+        said = await here.house.discussions.messages(await here.discussion())
+        asked = [one.content for one in said if one.role == "user"]
+        assert asked[:6] == [
+            *(f"anna: Tell me {times}." for times in range(1, 5)),
+            "bert: Shortly, for me.",
+            "anna: Shortly, at last.",
+        ]
+        statuses = [one.status for one in said if one.participant]
+        assert statuses[:4] == ["interrupted", "interrupted", "interrupted", "stopped"]
+
+
+async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        here.say("Tell me all.")
+        await here.shown("It begins.")
+        here.say("Enough!")
+        await here.shown("And it w")
+        await here.over()
+        said = await here.house.discussions.messages(await here.discussion())
+        assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "stopped")]
+
+
+async def test_who_is_named_answers_in_that_order_and_the_others_hear_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief, scripted/other, scripted/echo")
+        here.say("Beta and Alpha, what is a moot?")
+        await here.shown("A brief answer.")
+        assert here.heard()[-2:] == [("Beta", "Another answer."), ("Alpha", "A brief answer.")]
+        answer = next(one for one in here.general.messages if one["content"] == "A brief answer.")
+        here.say("And why?", reply_to=answer)
+        await here.double.until(
+            lambda: here.heard()[-2:] == [("anna", "And why?"), ("Alpha", "A brief answer.")]
+        )
+        await here.over()
+        said = await here.house.discussions.messages(await here.discussion())
+        assert all(one.audience is None for one in said)
+
+
+async def test_personas_that_name_each_other_go_on_for_three_more_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+        for _ in range(2):  # what a person writes lets them begin to count anew
+            here.say("Alpha, who knows?")
+            four = [
+                ("Alpha", "What does Beta say?"),
+                ("Beta", "Ask Alpha."),
+                ("Alpha", "What does Beta say?"),
+                ("Beta", "Ask Alpha."),
+            ]
+            await here.double.until(lambda: here.heard()[-5:] == [("anna", "Alpha, who knows?"), *four])  # noqa: B023
+            await here.over()
+        runs = await here.house.runs.of("local", await here.discussion())
+        assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
+
+
+async def test_what_is_attached_comes_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/echo")
+        here.say("Read this.", files=[Upload("notes.txt", b"Four legs.")])
+        await here.shown("Four legs.")
+        [asked, _] = await here.house.discussions.messages(await here.discussion())
+        [file] = asked.files or ()
+        assert (await here.house.file_store.get("local", file)).name == "notes.txt"
+        here.say("And this.", files=[Upload("tool.bin", b"\0\1\2")])
+        await here.shown("tool.bin is no text in UTF-8, image or PDF")
+
+
+async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        here.say("Hello.")
+        await here.shown("A brief answer.")
+        await here.over()
+        caller = await here.house.accounts.ensure_local()
+        saying = Saying(discussion=await here.discussion(), message="From the page.")
+        await here.house.hall.say(caller, saying)
+        await here.double.until(
+            lambda: here.heard()[-2:] == [("local", "From the page."), ("Alpha", "A brief answer.")]
+        )
+
+
+async def test_what_was_heard_before_a_crash_is_said_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        await here.leave()
+        asked = here.say("Did you hear that?")
+        lost = here.say("And that?")
+        await here.house.channels.hear(here.general.id, asked["id"])
+        await here.house.channels.hear(here.general.id, lost["id"])
+        here.double.guild.delete(here.general, lost["id"])
+        await here.join()
+        await here.shown("A brief answer.")
+        assert await here.house.channels.unsaid(here.general.id) == []
+
+
+async def test_what_cannot_be_said_is_answered_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        await here.house.budgets.set("local", 0.0)
+        here.say("Spend!")
+        await here.shown("budget")
