@@ -11,6 +11,7 @@ import pytest
 import yarl
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
+from msgspec.structs import replace
 
 from moot.cli import discord as command
 from moot.cli.house import House, opened
@@ -113,6 +114,17 @@ class Parley:
     async def over(self) -> None:
         """Wait until nobody speaks."""
         await self.until(lambda: self.house.discussions.live_runs("local"), lambda live: not live)
+
+    async def told(self) -> bool:
+        """Tell whether everything was told in the channel."""
+        [binding] = await self.house.channels.all("local")
+        standings = await self.house.events.standings("local", await self.discussion())
+        told = await self.house.channels.seqs(binding)
+        return all(standing.newest == told[run] for run, standing in standings.items())
+
+    def think_in(self, channel: Channel) -> None:
+        """Let a channel be the thought-log, from when the bot joins."""
+        self.settings = replace(self.settings, discord=replace(self.settings.discord, thoughts=channel.id))
 
     async def hush(self) -> None:
         """Stop all who speak."""

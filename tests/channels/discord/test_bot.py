@@ -27,7 +27,6 @@ async def test_a_message_in_a_bound_channel_is_answered_under_the_names_of_the_p
             ("Sceptic", "And the second."),
         ]
         assert "cdn.discordapp.com/embed/avatars" in here.general.messages[-1]["shown_avatar"]
-        assert here.general.typed
 
 
 async def test_nobody_is_heard_where_nothing_is_bound_and_a_mention_is_told_how_to_begin(

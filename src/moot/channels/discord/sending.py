@@ -24,6 +24,7 @@ LOOKED_AT = 50  # messages
 CLOCKS_DIFFER = 60.0  # seconds
 UNKNOWN_WEBHOOK = 10015
 WEBHOOK = "Moot"
+ASIDE = "-# "  # how small print begins
 NAME = 40
 NOBODY = discord.AllowedMentions.none()
 
@@ -196,7 +197,7 @@ class Line:
 
 def _under_own_name(letter: Letter) -> str:
     """Say who speaks, where a webhook cannot."""
-    if letter.speaker.name == WEBHOOK:
+    if letter.speaker.name == WEBHOOK or letter.text.startswith(ASIDE):
         return letter.text
     name = "".join(char for char in letter.speaker.name if char not in "*_`~|")[:NAME]
     return f"**{name}:** {letter.text}"
