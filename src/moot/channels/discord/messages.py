@@ -13,7 +13,7 @@ Kind = Literal["text", "code", "table"]
 _FENCE = "```"
 _RUN = re.compile("`{3,}")
 _CODE = re.compile(r"```.*?```|(`{1,2})(?!`)[^\n]*?[^`\n]\1(?!`)", re.DOTALL)
-_OPEN_SPAN = re.compile(r"(?<!`)(`{1,2})[^\n`](?:[^\n]*[^\n`])?$")
+_OPEN_SPAN = re.compile(r"(?<!`)(`{1,2})[^\n`](?:[^\n]*[^\n`])?\Z")
 _MARK = re.compile(r"\*{1,3}|__|~~|\|\|")
 
 
@@ -48,7 +48,7 @@ def joined(part: Part, other: Part) -> Part | None:
 def closed(text: str) -> str:
     """Return a text with the marks closed that are still open at its end."""
     rest = _CODE.sub("", text)
-    span = _OPEN_SPAN.search(rest)
+    span = _OPEN_SPAN.search(rest) if not text.endswith("`") else None
     if span is not None:
         rest = rest[: span.start()]
     opened: list[str] = []
