@@ -4,8 +4,7 @@ import re
 
 BACK = 300  # characters in which the end of a sentence is looked for, before the limit
 CLOSERS = "\"'”’»)]}*_」』）】"
-_END = re.compile(rf"(?:[.!?]+|(?P<wide>[。！？]+))[{re.escape(CLOSERS)}]*(?(wide)|(?=\s))")
-_STOPS = re.compile(r"[.!?]+$")
+_END = re.compile(rf"(?<![.!?])(?:[.!?]++|(?P<wide>[。！？]+))[{re.escape(CLOSERS)}]*+(?(wide)|(?=\s))")
 _LAST_WORD = re.compile(r"[^\s(\[{\"'“‘*_]*$")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _ABBREVIATION = re.compile(
@@ -20,10 +19,10 @@ _HALF_TOKEN = re.compile(r"<[^<>\s]{0,60}$")  # of a mention, which is one word 
 
 def ends_sentence(text: str) -> bool:
     """Tell whether the stops at the end of this text end a sentence, if white space follows."""
-    stops = _STOPS.search(text)
-    if stops is None or stops[0] != ".":
-        return stops is not None and stops[0].strip(".") != ""  # dots alone are an ellipsis
-    before = text[:-1]
+    before = text.rstrip(".!?")
+    stops = text[len(before) :]
+    if stops != ".":
+        return stops.strip(".") != ""  # dots alone are an ellipsis
     word = _LAST_WORD.search(before, max(0, len(before) - 40))
     last = word[0] if word else ""
     if last.isdigit():
@@ -39,7 +38,7 @@ def cut(text: str, limit: int, ahead: int = 0) -> int:
     That is after a sentence, up to `ahead` characters late or 300 early; else at white space; else at the limit.
     """
     early = 0
-    for end in _END.finditer(text, max(0, limit - BACK)):
+    for end in _END.finditer(text, max(0, limit - BACK), limit + ahead + 1):
         if end.end() > limit + ahead:
             break
         if end["wide"] or ends_sentence(text[: end.start() + len(end[0].rstrip(CLOSERS))]):
@@ -50,10 +49,10 @@ def cut(text: str, limit: int, ahead: int = 0) -> int:
 
 
 def _at_space(text: str, limit: int) -> int:
-    within = text[:limit]
-    kept = len(within.rstrip()) if text[limit : limit + 1].isspace() else len(within)
-    words = within[:kept].rsplit(None, 1)
-    if kept == limit and len(words) == 2 and words[0].strip():
+    if text[limit - 1].isspace() or text[limit].isspace():
+        return limit
+    words = text[:limit].rsplit(None, 1)
+    if len(words) == 2:
         return limit - len(words[1])
-    half = _HALF_TOKEN.search(within)
+    half = _HALF_TOKEN.search(text[:limit])
     return half.start() if half and half.start() else limit

@@ -45,9 +45,8 @@ class Cleaner:
             return []
         if isinstance(piece, Code):
             return self._before_code(piece)
-        text = self._held + piece.text
-        self._held = ""
-        if not _WORDY.search(text) and len(text) < LONGEST_HELD:
+        text, self._held = self._held + piece.text, ""
+        if len(text) < LONGEST_HELD and not _WORDY.search(piece.text):
             self._held = text
             return []
         tidied = self._spaced(outside(_untagged, self._unlabelled(text)))

@@ -5,9 +5,11 @@ from collections.abc import Collection
 
 from moot.channels.discord.spans import outside
 
-_KEPT = re.compile(r"(?:\w{2,12}://|www\.)\S*[^\s.,;:!?)]|<[^<>\s]{1,80}>|\S{1,80}@\S{1,80}\.\w+")
+_KEPT = re.compile(
+    r"(?:\w{2,12}://|www\.)\S*[^\s.,;:!?)]|<[^<>\s]{1,80}>|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,64}"
+)
 _WORD = re.compile(r"[^\W\d_](?:[\w'’.-]*\w)?")
-_COMMA = re.compile(r"(?<=\S)[,;](?=\s|$)")
+_COMMA = re.compile(r"[,;](?=\s|\Z)")
 _TIGHT_COMMA = re.compile(r"(?<=[^\W\d_])[,;](?=[^\W\d_])|[\uff0c\uff1b]")
 
 

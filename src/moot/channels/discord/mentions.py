@@ -20,7 +20,7 @@ _QUOTED = rf'{_AT}\[(?P<bracketed>[^\[\]\n]{{1,40}})\]|{_AT}"(?P<quoted>[^"\n]{{
 _PLAIN = rf"(?<![\w/]){_AT}(?!\s)(?=(?P<ahead>[^\n]{{0,{LONGEST_NAME + 1}}}))"
 _MENTION = re.compile(f"{_WRAPPED}|{_QUOTED}|{_PLAIN}")
 ALL = ("everyone", "here")
-_MENTIONS_ALL = re.compile(rf"{_AT}(?={'|'.join(ALL)}|\\Z)", re.IGNORECASE)
+_MENTIONS_ALL = re.compile(rf"{_AT}(?={'|'.join(ALL)}|\Z)", re.IGNORECASE)
 _RAW = re.compile(r"(?<=<)@(?=[!&]?\d)")
 _GOES_ON = re.compile(r"\w|[.-]\w")  # after a name: it is part of another
 _HIDDEN = "@\u200b"  # no longer a mention, and looks the same

@@ -12,8 +12,8 @@ LONGEST = 1950  # characters of a message; Discord takes 2,000
 Kind = Literal["text", "code", "table"]
 _FENCE = "```"
 _RUN = re.compile("`{3,}")
-_CODE = re.compile(r"```.*?```|(`{1,2})(?!`)[^\n]*?[^`\n]\1(?!`)", re.DOTALL)
-_OPEN_SPAN = re.compile(r"(?<!`)(`{1,2})[^\n`](?:[^\n]*[^\n`])?$")
+_CODE = re.compile(r"```.*?```|(?<!`)(`{1,2})(?!`)[^\n]*?[^`\n]\1(?!`)", re.DOTALL)
+_OPEN_SPAN = re.compile(r"(?<!`)(`{1,2})[^\n`](?:[^\n]*[^\n`])?\Z")
 _MARK = re.compile(r"\*{1,3}|__|~~|\|\|")
 
 
@@ -37,18 +37,19 @@ def fitted(piece: Piece) -> list[Part]:
 
 
 def joined(part: Part, other: Part) -> Part | None:
-    """Put two parts into one message, if they fit; a table stays alone, and code begins a line."""
+    """Put two parts into one message, if they fit; a table stays alone, and code has its lines for itself."""
     if "table" in {part.kind, other.kind}:
         return None
-    between = "\n" if other.kind == "code" and not part.text.endswith("\n") else ""
-    text = part.text + between + other.text
+    beside_code = other.kind == "code" or part.text.endswith(_FENCE)
+    apart = not beside_code or part.text.endswith("\n") or other.text.startswith("\n")
+    text = part.text + ("" if apart else "\n") + other.text
     return Part(text, "text") if len(text) <= LONGEST else None
 
 
 def closed(text: str) -> str:
     """Return a text with the marks closed that are still open at its end."""
     rest = _CODE.sub("", text)
-    span = _OPEN_SPAN.search(rest)
+    span = _OPEN_SPAN.search(rest) if not text.endswith("`") else None
     if span is not None:
         rest = rest[: span.start()]
     opened: list[str] = []
@@ -73,7 +74,7 @@ def _cut(text: str) -> list[str]:
 
 def _blocks(code: Code) -> list[str]:
     """Write a block with its fences, as often as it takes."""
-    head, tail = f"{_FENCE}{code.language}\n", f"\n{_FENCE}\n"
+    head, tail = f"{_FENCE}{code.language}\n", f"\n{_FENCE}"
     lead = f"{_RUN.sub('``', code.lead)}\n" if code.lead else ""
     text = _RUN.sub(lambda run: "\u200b".join(run[0]), code.text)  # else they would end the block
     room = LONGEST - len(head) - len(tail)
