@@ -386,6 +386,27 @@ async def test_the_table_goes_on_with_the_one_after_the_last_speaker(
     assert room.begun == [started.run.id, going_on.run.id]
 
 
+async def test_a_table_goes_on_with_whoever_was_called_upon(room: Room) -> None:
+    started = await room.open()
+    await room.finish()
+    await room.answered(started, "alpha")
+    going_on = await room.hall.go_on(CALLER, started.discussion.id, 1, first="gamma")
+    plan = await room.plan(going_on)
+    assert (plan.mode, plan.turns, plan.speaking[plan.first].id) == ("continue", 1, "gamma")
+
+
+async def test_some_answer_in_turn_while_all_hear_it(room: Room) -> None:
+    opened = await room.open(answering=("gamma", "alpha"))
+    saying = Saying(discussion=opened.discussion.id, message="And square?", answering=("beta",))
+    said = await room.hall.say(CALLER, saying)
+    for started, answering in ((opened, ["gamma", "alpha"]), (said, ["beta"])):
+        plan = await room.plan(started)
+        assert (plan.mode, plan.rounds, [who.id for who in plan.speaking]) == ("consensus", 1, answering)
+        assert started.message is not None
+        assert started.message.audience is None
+    assert opened.discussion.mode == "single"
+
+
 async def test_advisors_who_are_not_active_do_not_go_on_either(room: Room) -> None:
     seats = tuple(replace(who, active=who.id != "alpha") for who in OPENING.participants)
     started = await room.open(mode="advisors", participants=seats)

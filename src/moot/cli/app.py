@@ -223,6 +223,14 @@ def lab_list(
     _exit(command.show(script))
 
 
+@lab.command("discord")
+def lab_discord() -> None:
+    """Let three personas talk in a Discord that is not Discord, and print what is seen there."""
+    from moot.cli import lab_discord as command
+
+    _exit(command.run())
+
+
 Name = Annotated[str, typer.Argument(help="The name to log in with.")]
 
 

@@ -24,13 +24,17 @@ def run(host: str, port: int, config: Path | None) -> int:
 
 def check(chosen: "Settings") -> None:
     """Refuse to begin without what nothing works without."""
-    if find_spec("discord") is None:
-        raise Unavailable("discord.py is not installed: install moot[discord].")
+    check_installed()
     if not chosen.discord.token:
         raise BadSettings(
             "There is no token for Discord: put the one of your bot into MOOT_DISCORD_TOKEN "
             "(Developer Portal, Bot, Reset Token)."
         )
+
+
+def check_installed() -> None:
+    if find_spec("discord") is None:
+        raise Unavailable("discord.py is not installed: install moot[discord].")
 
 
 @asynccontextmanager

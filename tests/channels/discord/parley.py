@@ -72,10 +72,14 @@ class Parley:
         self.aside = double.channel("aside")
         self._bot = AsyncExitStack()
 
+    async def begin(self) -> None:
+        """Let the bot try to come to Discord."""
+        await self._bot.enter_async_context(command.beside(self.house, self.settings))
+
     async def join(self) -> None:
         """Let the bot come to Discord."""
         before = self.double.gateway.identified
-        await self._bot.enter_async_context(command.beside(self.house, self.settings))
+        await self.begin()
         await self.double.until(lambda: self.double.gateway.identified > before)
 
     async def leave(self) -> None:
@@ -152,7 +156,7 @@ async def parley(
         model="scripted/brief",
         providers={"scripted": ProviderConfig(script=str(scripts))},
         rates=UNHURRIED,
-        discord=Discord(token=TOKEN, **options),
+        discord=Discord(**{"token": TOKEN, **options}),
     )
     async with serving(Double()) as double:
         pointed_at(double, monkeypatch)

@@ -16,13 +16,10 @@ async def test_a_message_in_a_bound_channel_is_answered_under_the_names_of_the_p
         asked = here.say("Why are tables round?")
         await here.shown("And the second.")
         shown = here.double.shown(here.general)
+        link = f"https://discord.com/channels/{here.double.guild.id}/{here.general.id}"
         assert shown[-4:] == [
             ("anna", "Why are tables round?"),
-            (
-                "Sceptic",
-                "-# Replying to anna: Why are tables round? "
-                f"(https://discord.com/channels/{here.double.guild.id}/{here.general.id}/{asked['id']})",
-            ),
+            ("Sceptic", f"-# Replying to anna: Why are tables round? ({link}/{asked['id']})"),
             ("Sceptic", "The first word."),
             ("Sceptic", "And the second."),
         ]

@@ -74,7 +74,7 @@ async def test_wherever_the_bot_ends_nothing_is_doubled_and_nothing_lost(
         await here.leave()
         await here.join()
         await here.double.until(lambda: [text for _, text in here.heard()].count("And the second.") == 2)
-        await here.until(lambda: here.told(), lambda told: told)
+        await here.until(here.told, lambda told: told)
         assert sorted(here.heard()[-4:]) == [
             ("Alpha", "And the second."),
             ("Alpha", "The first word."),
