@@ -192,7 +192,9 @@ class Recital:
             return []
         notice, self._notice = self._notice, ""
         speaker = self._speaker(seat)
-        steps = self._posts(speaker, [Send(notice)], seat) if notice else []
+        steps = (
+            self._posts(speaker, [Send(notice)]) if notice else []
+        )  # which stays where the turn begins anew
         return steps + self._posts(speaker, sends, seat)
 
     def _pass_on(self, seat: Seat) -> list[Step]:

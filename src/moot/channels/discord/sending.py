@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import TypeVar
 
 import aiohttp
 import discord
@@ -30,6 +31,7 @@ NOBODY = discord.AllowedMentions.none()
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Known = Callable[[list[str]], Awaitable[Collection[str]]]
 
 
@@ -82,32 +84,45 @@ class Line:
         It is `doubtful` where it may have been sent before.
         """
         async with self._turn:
-            wait = FIRST_WAIT
-            while True:
-                try:
-                    async with asyncio.timeout(SECONDS):
-                        found = await self._find(letter) if doubtful else None
-                        return found or await self._send(letter)
-                except discord.NotFound as error:
-                    if error.code != UNKNOWN_WEBHOOK or self._webhook is None:
-                        raise Closed("The channel is gone.") from error
-                    self._webhook = None  # somebody has deleted it, so there will be another one
-                    continue
-                except discord.Forbidden as error:
-                    raise Closed("Discord does not let Moot write here any more.") from error
-                except discord.HTTPException as error:
-                    if error.status < 500 and error.status != 429:
-                        raise Refused(f"Discord refuses a message: {error.text}") from error
-                    trouble: Exception = error
-                except (Unanswered, OSError, aiohttp.ClientError, TimeoutError) as error:
-                    trouble = error
-                log.warning(
-                    "sending to Discord is tried again",
-                    extra={"channel": self._id, "reason": type(trouble).__name__, "seconds": wait},
-                )
-                doubtful = True
-                await asyncio.sleep(wait)
-                wait = min(2 * wait, LONGEST_WAIT)
+
+            async def attempt(doubtful: bool) -> str:
+                found = await self._found(letter) if doubtful else None
+                return found or await self._send(letter)
+
+            return await self._at_last(attempt, doubtful=doubtful)
+
+    async def find(self, letter: Letter) -> str | None:
+        """Look for a letter that may have been sent, and return the id under which it arrived."""
+        async with self._turn:
+            return await self._at_last(lambda _: self._found(letter))
+
+    async def _at_last(self, attempt: Callable[[bool], Awaitable[T]], *, doubtful: bool = False) -> T:
+        """Try until it is done, or cannot be done; an attempt is told whether an earlier one may have been heard."""
+        wait = FIRST_WAIT
+        while True:
+            try:
+                async with asyncio.timeout(SECONDS):
+                    return await attempt(doubtful)
+            except discord.NotFound as error:
+                if error.code != UNKNOWN_WEBHOOK or self._webhook is None:
+                    raise Closed("The channel is gone.") from error
+                self._webhook = None  # somebody has deleted it, so there will be another one
+                continue
+            except discord.Forbidden as error:
+                raise Closed("Discord does not let Moot write here any more.") from error
+            except discord.HTTPException as error:
+                if error.status < 500 and error.status != 429:
+                    raise Refused(f"Discord refuses a message: {error.text}") from error
+                trouble: Exception = error
+            except (Unanswered, OSError, aiohttp.ClientError, TimeoutError) as error:
+                trouble = error
+            log.warning(
+                "sending to Discord is tried again",
+                extra={"channel": self._id, "reason": type(trouble).__name__, "seconds": wait},
+            )
+            doubtful = True
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
 
     async def unsay(self, messages: Collection[str]) -> None:
         """Take messages back; those that are gone already are."""
@@ -176,7 +191,7 @@ class Line:
             self._webhook = discord.Webhook.partial(made.id, made.token or "", session=self._session)
         return self._webhook
 
-    async def _find(self, letter: Letter) -> str | None:
+    async def _found(self, letter: Letter) -> str | None:
         """Look for a letter that may have arrived: ours, the same, and accounted for by nothing else."""
         since = datetime.fromtimestamp(letter.since - CLOCKS_DIFFER, UTC)
         name = _allowed(letter.speaker.name)

@@ -146,6 +146,8 @@ class Telling:
                 pass  # it is done
             case Post() if self._is_due(step):
                 await self._post(step)
+            case Post() if step.place in self.told.posts and not self._dropped:
+                await self._trace(step)
             case Unsay():
                 said = [id for place in step.places if (id := self.told.posts.get(place))]
                 await self._line.unsay(said)
@@ -170,6 +172,12 @@ class Telling:
             return
         self.told.posts[post.place] = message
         await channels.post(id, run, post.place, message)
+
+    async def _trace(self, post: Post) -> None:
+        """Find out what became of something that is void, and was on its way when the process ended."""
+        line = self._thoughts if post.thought else self._line
+        if line is not None and (message := await line.find(await self._letter(post))):
+            self.told.posts[post.place] = message
 
     def _is_due(self, post: Post) -> bool:
         return post.place not in self._void and not self._dropped
