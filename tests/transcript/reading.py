@@ -91,7 +91,9 @@ GEOMETRY = {
     *("stroke-dasharray", "opacity", "fill-opacity", "stroke-opacity"),
 }
 LINK = re.compile(r"(https?://|mailto:)\S+|#msg_\w+")
-STYLE = re.compile(r"text-align:(left|right|center)|vertical-align:-?[\d.]+em|--own:(#[0-9a-fA-F]{6}|var\(--soft\))")
+STYLE = re.compile(
+    r"text-align:(left|right|center)|vertical-align:-?[\d.]+em|--own:(#[0-9a-fA-F]{6}|var\(--soft\))"
+)
 
 
 class Node(Struct):

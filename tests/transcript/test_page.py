@@ -109,7 +109,10 @@ def test_everybody_has_a_colour_that_stays() -> None:
 )
 def test_a_colour_of_ones_own_is_kept_if_it_is_one(own: str, shown: str) -> None:
     first, *others = DISCUSSION.participants
-    read = harmless(Page().begin(replace(DISCUSSION, participants=(replace(first, colour=own), *others))))
+    page = Page()
+    read = harmless(
+        page.begin(replace(DISCUSSION, participants=(replace(first, colour=own), *others))) + page.end(EMPTY)
+    )
     assert [node.attributes["style"] for node in read.nodes if node.text == "Alpha"] == [f"--own:{shown}"]
 
 
