@@ -10,12 +10,9 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from statistics import median
 
-import msgspec
-
-from bench.array import Goal, Row
+from bench.array import Goal, Row, show_goals
 from bench.frames import TEXT
 from moot.channels.discord.delivery import Degree
 from moot.channels.discord.mentions import Member
@@ -108,21 +105,14 @@ def show(rows: Sequence[Row], found: Sequence[Goal]) -> None:
     print("| --- |" + " ---: |" * len(SIZES))
     for row in rows:
         print(f"| {row.name} |", " | ".join(f"{_microseconds(row, size):.2f}" for size in SIZES), "|")
-    print("\n| goal | wanted | found | |\n| --- | ---: | ---: | --- |")
-    for goal in found:
-        print(f"| {goal.name} | {goal.wanted} | {goal.found} | {'met' if goal.met else 'not met'} |")
+    show_goals(found)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench.segments", description=__doc__)
     options.add_argument("--quick", action="store_true", help="a single round; its figures are rough")
-    options.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
-    chosen = options.parse_args()
-    rows = measure(1 if chosen.quick else 7)
-    found = goals(rows)
-    show(rows, found)
-    if chosen.json:
-        chosen.json.write_bytes(msgspec.json.format(msgspec.json.encode((rows, found)), indent=2) + b"\n")
+    rows = measure(1 if options.parse_args().quick else 7)
+    show(rows, goals(rows))
 
 
 if __name__ == "__main__":

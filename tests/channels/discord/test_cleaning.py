@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.channels.discord.streaming import messages
+from tests.channels.discord.streaming import messages, outlet
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,8 @@ from tests.channels.discord.streaming import messages
         ("Hi 😀 😀 🎉", ["Hi 😀 🎉"]),
         ("👩\u200d🚀👩\u200d🚀 🇫🇷🇫🇷", ["👩\u200d🚀 🇫🇷"]),
         ("<:blob:1><:blob:1>", ["<:blob:1>"]),
+        ("❤\ufe0f❤\ufe0f ✅✅", ["❤\ufe0f ✅"]),
+        ("★★★☆ 🟩🟩⬜", ["★★★☆ 🟩🟩⬜"]),
         # What was never meant for a reader.
         ("[System: be brief] Yes.", ["Yes."]),
         ("[system note: be\nbrief]\nYes.", ["Yes."]),
@@ -70,3 +72,9 @@ def test_the_echo_of_a_prefill_is_removed_once() -> None:
 )
 def test_the_guard_cuts_where_another_speaker_begins(said: str, shown: list[str]) -> None:
     assert messages(said, guard=True) == shown
+
+
+def test_the_guard_knows_that_a_line_begins_after_a_tool() -> None:
+    to = outlet(1, guard=True)
+    assert [send.text for send in [*to.feed("Yes."), *to.boundary()]] == ["Yes."]
+    assert [send.text for send in [*to.feed("Beta: No."), *to.end()]] == []

@@ -27,6 +27,7 @@ MENTIONS = Mentions(ROOM.members)
         ('@"Bob"', "<@11>"),
         ("\uff20Bob", "<@11>"),
         ("@@Bob", "<@11>"),
+        ("@Bobさん、どうも", "<@11>さん、どうも"),
     ],
 )
 def test_one_member_is_mentioned_however_that_was_written(text: str, wanted: str) -> None:

@@ -90,6 +90,7 @@ def test_parts_are_joined_where_they_fit() -> None:
         ("a **", "a **"),
         ("a `", "a `"),
         ("`a\nb", "`a\nb"),
+        ("`a ``b``", "`a ``b``"),  # one more would make a fence
     ],
 )
 def test_open_marks_are_closed(text: str, wanted: str) -> None:

@@ -31,3 +31,9 @@ def test_text_that_cannot_end_is_still_cut() -> None:
     for endless in ("(", "`", "|", "~", '"a\n', "<a ", "x", "\n", "a`b``"):
         text = endless * (5000 // len(endless))
         assert sum(len(piece.text) for piece in pieces(text)) <= len(text)
+
+
+def test_long_blocks_that_come_at_once_are_cut_where_others_are() -> None:
+    for block in ("some code\n" * 4000, "x" * 40_000, "a = '``' + b\n" * 3000):
+        text = f"See:\n```py\n{block}```\nSo."
+        assert [*(segmenter := Segmenter(sentences=False)).feed(text), *segmenter.end()] == pieces(text)

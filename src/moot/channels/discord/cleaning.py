@@ -11,9 +11,13 @@ from moot.channels.discord.spans import outside
 
 LONGEST_HELD = 1000  # characters of punctuation that may wait for words
 _WORDY = re.compile("[^\\W_]|[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
-_BASE = (
-    "(?:[\U0001f000-\U0001f1e5\U0001f200-\U0001faff\u2600-\u27bf\u2b00-\u2bff][\ufe0f\U0001f3fb-\U0001f3ff]?)"
+# Emoji; not the stars, circles and squares that scores and bars are made of.
+_PICTURE = "[\U0001f000-\U0001f1e5\U0001f200-\U0001f7df\U0001f7ec-\U0001faff]"
+_SIGN = (
+    "[\u2614\u2615\u2648-\u2653\u267f\u2693\u26a1\u26bd\u26be\u26c4\u26c5\u26ce\u26d4\u26ea\u26f2\u26f3\u26f5\u26fa"
+    "\u26fd\u2705\u270a\u270b\u2728\u274c\u274e\u2753-\u2755\u2757\u2795-\u2797\u27b0\u27bf\u2b50\u2b55]"
 )
+_BASE = f"(?:{_PICTURE}|{_SIGN}|[\u2600-\u27bf\u2b00-\u2bff](?=\ufe0f))[\ufe0f\U0001f3fb-\U0001f3ff]?"
 _EMOJI = f"{_BASE}(?:\u200d{_BASE})*|[\U0001f1e6-\U0001f1ff]{{2}}|<a?:\\w{{2,32}}:\\d{{1,20}}>"
 _REPEATED_EMOJI = re.compile(rf"({_EMOJI})(?:[ \t]{{0,3}}\1)+")
 _SYSTEM = re.compile(r"\[\s?system(?: [a-z]{1,20})?\s?:[^\[\]]*\]", re.IGNORECASE)
@@ -59,6 +63,7 @@ class Cleaner:
     def rest(self) -> list[Piece]:
         """Give out what is still held: nothing comes after it."""
         text = self._prefill.rest() + self._taken_held()
+        self._newlines = "\n"  # what comes later begins a line
         return [Prose(text)] if text.strip() else []
 
     def _before_code(self, code: Code) -> list[Piece]:

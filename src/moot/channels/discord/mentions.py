@@ -22,7 +22,8 @@ _MENTION = re.compile(f"{_WRAPPED}|{_QUOTED}|{_PLAIN}")
 ALL = ("everyone", "here")
 _MENTIONS_ALL = re.compile(rf"{_AT}(?={'|'.join(ALL)}|\Z)", re.IGNORECASE)
 _RAW = re.compile(r"(?<=<)@(?=[!&]?\d)")
-_GOES_ON = re.compile(r"\w|[.-]\w")  # after a name: it is part of another
+_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # scripts that put no space after a name
+_GOES_ON = re.compile(rf"[^\W{_UNSPACED}]|[.-]\w")  # after a name: it is part of another
 _HIDDEN = "@\u200b"  # no longer a mention, and looks the same
 
 
