@@ -130,14 +130,21 @@ class Line:
             for message in messages:
                 try:
                     async with asyncio.timeout(SECONDS):
-                        await (await self._channel()).get_partial_message(int(message)).delete()
+                        await self._delete(int(message))
                 except discord.NotFound:
                     continue
-                except (discord.HTTPException, OSError, aiohttp.ClientError, TimeoutError) as error:
+                except (Closed, discord.HTTPException, OSError, aiohttp.ClientError, TimeoutError) as error:
                     log.warning(
                         "a message stays that is void",
                         extra={"channel": self._id, "reason": type(error).__name__},
                     )
+
+    async def _delete(self, message: int) -> None:
+        """Delete by the way by which it came, for which Discord asks for no further permission."""
+        if (webhook := await self._found_webhook()) is not None:
+            await webhook.delete_message(message)
+        else:
+            await (await self._channel()).get_partial_message(message).delete()
 
     async def type(self) -> None:
         """Show for some seconds that somebody is typing; it matters little whether that comes about."""
