@@ -58,6 +58,12 @@ answer = "{question}"
 [retracting]
 answer = "I think so.\\n\\nOr not.</think>Yes."
 
+[dribbling]
+answer = "Drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drop."
+chunk = 2
+delay = 0.2
+pace = 0.02
+
 [failing]
 fault = "unauthorized"
 """

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from moot.engine.hall import Saying
-from moot.lab.discord.guild import Upload
+from moot.model.errors import Busy
 from tests.channels.discord.parley import parley
 
 
@@ -67,55 +67,6 @@ async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "stopped")]
 
 
-async def test_who_is_named_answers_in_that_order_and_the_others_hear_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/brief, scripted/other, scripted/echo")
-        here.say("Beta and Alpha, what is a moot?")
-        await here.shown("A brief answer.")
-        assert here.heard()[-2:] == [("Beta", "Another answer."), ("Alpha", "A brief answer.")]
-        answer = next(one for one in here.general.messages if one["content"] == "A brief answer.")
-        here.say("And why?", reply_to=answer)
-        await here.double.until(
-            lambda: here.heard()[-2:] == [("anna", "And why?"), ("Alpha", "A brief answer.")]
-        )
-        await here.over()
-        said = await here.house.discussions.messages(await here.discussion())
-        assert all(one.audience is None for one in said)
-
-
-async def test_personas_that_name_each_other_go_on_for_three_more_turns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/calls-beta, scripted/calls-alpha")
-        for _ in range(2):  # what a person writes lets them begin to count anew
-            here.say("Alpha, who knows?")
-            four = [
-                ("Alpha", "What does Beta say?"),
-                ("Beta", "Ask Alpha."),
-                ("Alpha", "What does Beta say?"),
-                ("Beta", "Ask Alpha."),
-            ]
-            await here.double.until(lambda: here.heard()[-5:] == [("anna", "Alpha, who knows?"), *four])  # noqa: B023
-            await here.over()
-        runs = await here.house.runs.of("local", await here.discussion())
-        assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
-
-
-async def test_what_is_attached_comes_as_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with parley(tmp_path, monkeypatch) as here:
-        await here.command("new", participants="scripted/echo")
-        here.say("Read this.", files=[Upload("notes.txt", b"Four legs.")])
-        await here.shown("Four legs.")
-        [asked, _] = await here.house.discussions.messages(await here.discussion())
-        [file] = asked.files or ()
-        assert (await here.house.file_store.get("local", file)).name == "notes.txt"
-        here.say("And this.", files=[Upload("tool.bin", b"\0\1\2")])
-        await here.shown("tool.bin is no text in UTF-8, image or PDF")
-
-
 async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,11 +99,16 @@ async def test_what_was_heard_before_a_crash_is_said_after_it(
         assert await here.house.channels.unsaid(here.general.id) == []
 
 
-async def test_what_cannot_be_said_is_answered_with_the_reason(
+async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with parley(tmp_path, monkeypatch) as here:
+
+        async def say(_: str) -> None:
+            raise Busy("These are too many messages at once: try again in 6 s.", retry_after=6.0)
+
+        monkeypatch.setattr(here.house.limits, "say", say)
         await here.command("new", participants="scripted/brief")
-        await here.house.budgets.set("local", 0.0)
-        here.say("Spend!")
-        await here.shown("budget")
+        here.say("Again!")
+        await here.shown("These are too many messages at once: try again in 6 s.")
+        assert await here.house.channels.unsaid(here.general.id) == []

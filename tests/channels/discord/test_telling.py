@@ -109,6 +109,15 @@ async def test_typing_is_kept_alive_while_somebody_is_about_to_speak(
         await here.over()
 
 
+async def test_typing_is_not_shown_for_every_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moot.channels.discord.telling.TYPING_SECONDS", 600.0)
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/dribbling")
+        here.say("Drip?")
+        await here.shown("drop.")
+        assert here.general.typed == 1
+
+
 def test_a_long_question_is_shown_by_its_beginning() -> None:
     notice = reply_notice("anna", "why\n" * 40, "https://x")
     assert notice == f"-# Replying to anna: {('why ' * 20).strip()}… (https://x)"

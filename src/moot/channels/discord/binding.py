@@ -1,7 +1,6 @@
 """A channel that is bound to a discussion: what people write there is said in it, and what is said in it is told there."""
 
 import asyncio
-import hashlib
 import logging
 import time
 from collections import deque
@@ -10,25 +9,22 @@ from typing import NamedTuple
 import discord
 from msgspec.structs import replace
 
+from moot.channels.discord.chains import go_on_with_who_was_named
+from moot.channels.discord.incoming import addressed, files_of, is_empty, reply, words_of
 from moot.channels.discord.mentions import Member
-from moot.channels.discord.naming import is_stop, named
+from moot.channels.discord.naming import is_stop
 from moot.channels.discord.premises import Premises
-from moot.channels.discord.sending import NOBODY, Closed, Line
+from moot.channels.discord.sending import Closed, Line
 from moot.channels.discord.telling import Telling, reply_notice
-from moot.context.files import LARGEST, recognised
 from moot.engine.hall import Opening, Saying, Started
 from moot.engine.patience import patiently
 from moot.model.channels import Binding
 from moot.model.discussions import Discussion, Run
-from moot.model.errors import Conflict, Leaving, MootError, NotFound, UsageError
-from moot.model.files import label
-from moot.model.participants import Participant
+from moot.model.errors import Conflict, Leaving, MootError, NotFound
 
 MOST_INTERRUPTS = 3  # in a row
-MOST_CHAINED = 3  # turns of personas that name each other
 MOST_WAITING = 20  # messages
-LOOK_SECONDS = 5.0  # news may be lost; nobody waits longer than this for what is there
-ATTACHMENT_SECONDS = 60.0
+LOOK_SECONDS = 15.0  # news may be lost; nobody waits longer than this for what is there
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +91,9 @@ class Bound:
             await _woken(self._news)
 
     async def hear(self, message: discord.Message) -> None:
-        """Take in what somebody wrote; a stop is heeded at once."""
+        """Take in what somebody wrote; a stop is heeded at once, and what says nothing is not."""
+        if is_empty(message):
+            return
         if self.binding.trouble is not None:  # whoever can write here can be answered here
             await self._premises.channels.note_trouble(self.binding.id, None)
             self.binding = replace(self.binding, trouble=None)
@@ -133,7 +131,8 @@ class Bound:
         """Say what was heard before the last end of this process, and not said."""
         for id in await patiently(lambda: self._premises.channels.unsaid(self.binding.id)):
             try:
-                self._waiting.append(Heard(await self._channel.fetch_message(int(id)), 0.0))
+                if id not in {str(heard.message.id) for heard in self._waiting}:
+                    self._waiting.append(Heard(await self._channel.fetch_message(int(id)), 0.0))
             except discord.HTTPException:
                 await self._premises.channels.forget(id)
 
@@ -180,7 +179,7 @@ class Bound:
         await premises.admit(premises.caller.account, mode)
         text = words_of(message)
         answering = addressed(message, participants) or None
-        files = await self._files(message)
+        files = await files_of(premises, message)
         key = f"discord/{message.id}"
         if discussion is not None:
             saying = Saying(discussion=discussion.id, message=text, answering=answering, files=files)
@@ -207,26 +206,6 @@ class Bound:
         except NotFound:
             return None
 
-    async def _files(self, message: discord.Message) -> tuple[str, ...]:
-        """Keep what is attached to a message."""
-        caller, kept = self._premises.caller, []
-        for attachment in message.attachments:
-            if attachment.size > LARGEST:
-                raise UsageError(
-                    f"{attachment.filename} is larger than {LARGEST // 2**20} MB: attach a smaller file."
-                )
-            try:
-                async with asyncio.timeout(ATTACHMENT_SECONDS):
-                    data = await attachment.read()
-            except (discord.HTTPException, OSError, TimeoutError) as error:
-                raise UsageError(f"{attachment.filename} could not be loaded: send it again.") from error
-            kind = recognised(data, attachment.filename)
-            digest = hashlib.sha256(data).hexdigest()
-            name = label(attachment.filename)
-            file = await self._premises.files.add(caller.tenant, caller.account, name, kind, digest, data)
-            kept.append(file.id)
-        return tuple(kept)
-
     async def _due(self) -> list[Run]:
         """List the runs of which there is more than was told, in their order."""
         async with self._saying:
@@ -252,8 +231,13 @@ class Bound:
         if trouble:
             await self.give_up(trouble)
         else:
-            await self._chain(run)
+            await self._pass_on(run)
         self._stirred.set()
+
+    async def _pass_on(self, run: Run) -> None:
+        """Let whoever was named go on, unless a person wants to say something."""
+        if not self._waiting:
+            await go_on_with_who_was_named(self._premises, run)
 
     async def give_up(self, trouble: str) -> None:
         """Send nothing more here, and say why in the log and to whoever asks."""
@@ -273,59 +257,12 @@ class Bound:
         author, _, text = words.partition(": ")
         return reply_notice(author, text, partial.jump_url)
 
-    async def _chain(self, run: Run) -> None:
-        """Let a persona go on that was named by the one who spoke last, a few times, until a person writes."""
-        premises, tenant = self._premises, self.binding.tenant
-        runs = await premises.runs.of(tenant, run.discussion)
-        if self._waiting or not runs or runs[-1].id != run.id or runs[-1].status != "completed":
-            return
-        chained = 0
-        while chained < len(runs) and runs[-1 - chained].mode == "continue":
-            chained += 1
-        if chained >= MOST_CHAINED or chained == len(runs):
-            return
-        plan = await premises.runs.plan(runs[-1 - chained].id)
-        said = [one for one in await premises.discussions.of_run(run.id) if one.participant and one.content]
-        if plan.answering is None or not said:
-            return
-        others = [who for who in plan.participants if who.id != said[-1].participant]
-        if called := named(said[-1].content, others):
-            try:
-                await premises.hall.go_on(
-                    premises.caller, run.discussion, 1, f"discord/after/{run.id}", called[0]
-                )
-            except MootError as error:
-                log.info("nobody goes on", extra={"channel": self.binding.id, "reason": str(error)})
-
     def _members(self) -> tuple[Member, ...]:
         return tuple(
             Member(str(one.id), tuple(dict.fromkeys((one.display_name, one.name))))
             for one in self._channel.guild.members
             if not one.bot
         )
-
-
-def words_of(message: discord.Message) -> str:
-    """Write down what somebody said, and who; mentions as names, and without that of Moot itself."""
-    text = message.clean_content
-    if message.guild is not None and message.guild.me is not None:
-        text = text.replace(f"@{message.guild.me.display_name}", "")
-    return f"{message.author.display_name}: {text.strip() or '(a file)'}"
-
-
-def addressed(message: discord.Message, participants: tuple[Participant, ...]) -> tuple[str, ...]:
-    """Find who is to answer: whose message is replied to, then whoever is named."""
-    replied = message.reference.resolved if message.reference else None
-    first = replied.author.name if isinstance(replied, discord.Message) and replied.webhook_id else ""
-    return named(f"{first}\n{message.clean_content}", participants)
-
-
-async def reply(message: discord.Message, text: str) -> None:
-    """Tell somebody what became of a message; where that cannot be told, it is not."""
-    try:
-        await message.reply(text[:1900], allowed_mentions=NOBODY, mention_author=False)
-    except (discord.HTTPException, OSError) as error:
-        log.info("a reply is lost", extra={"reason": type(error).__name__})
 
 
 async def _woken(event: asyncio.Event) -> None:

@@ -11,8 +11,9 @@ import aiohttp
 import discord
 from discord import app_commands
 
-from moot.channels.discord.binding import Bound, reply
+from moot.channels.discord.binding import Bound
 from moot.channels.discord.commands import BEGIN, MOST_ROUNDS, Commands, Reply
+from moot.channels.discord.incoming import reply
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.sending import NOBODY, Line
 from moot.model.changes import Activity, DiscussionChanged, DiscussionDeleted

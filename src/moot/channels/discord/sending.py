@@ -20,6 +20,7 @@ from msgspec import Struct
 from moot.channels.discord.recital import Speaker
 
 SECONDS = 60.0  # for one attempt, in which discord.py may wait for a rate limit
+TYPING_SECONDS = 2.0  # nothing waits longer only to be seen typing
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 LOOKED_AT = 50  # messages
 CLOCKS_DIFFER = 60.0  # seconds
@@ -149,7 +150,7 @@ class Line:
     async def type(self) -> None:
         """Show for some seconds that somebody is typing; it matters little whether that comes about."""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(TYPING_SECONDS):
                 await (await self._channel()).typing()
         except (Closed, discord.HTTPException, OSError, aiohttp.ClientError, TimeoutError) as error:
             log.debug("no typing is shown", extra={"reason": type(error).__name__})

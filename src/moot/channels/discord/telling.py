@@ -45,6 +45,8 @@ class Telling:
         self._seq = 0
         self._dropped = False
         self._over = False
+        self._clock = asyncio.get_running_loop().time
+        self._type_at = 0.0
         self.told = Told()
 
     @property
@@ -130,7 +132,8 @@ class Telling:
                 await self._do(step)
             if self._over:
                 return
-            if recital.speaking:
+            if recital.speaking and self._clock() >= self._type_at:
+                self._type_at = self._clock() + TYPING_SECONDS
                 await self._line.type()
             self._news.clear()
             if not self._steps and not self._over:
