@@ -56,18 +56,14 @@ class Tables:
         plan = await self._planning.plan(
             caller.tenant, self._hall.drafted(await self._opening(caller, name), ENGLISH)
         )
-        return replace(
-            plan,
-            language=None,
-            introduced=plan.mode in TOGETHER,
-            debate=replace(plan.debate, ledger=False, ranking=False),
-        )
+        return replace(plan, language=None, introduced=plan.mode in TOGETHER, minutes=False)
 
     async def _opening(self, caller: Caller, name: str) -> Opening:
         if name.startswith(SAVED):
             saved = await self._saved(caller, name)
             return Opening(
                 message="",
+                title=name,
                 participants=saved.participants,
                 mode=saved.mode,
                 rounds=saved.rounds,
@@ -80,7 +76,9 @@ class Tables:
             self._check_single(name)
         wanted = await self._wanted(caller, mode) if mode else [name]
         participants = await self._seating.seat(caller.tenant, wanted)
-        return Opening(message="", participants=participants, mode=mode or "single", rounds=ROUNDS)
+        return Opening(
+            message="", title=name, participants=participants, mode=mode or "single", rounds=ROUNDS
+        )
 
     async def _wanted(self, caller: Caller, mode: ModeName) -> Sequence[str | Wanted]:
         models = await self._usual.models(caller.tenant, alone=mode == "single")

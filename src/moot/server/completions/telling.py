@@ -103,8 +103,9 @@ class Telling:
             case TextDelta():
                 yield from self._said(event.seat, event.text)
             case ThoughtDelta() if self._thinks_aloud(event.seat):
-                self._turns.setdefault(event.seat, _Turn()).mused = True
-                yield Bit(event.text, is_content=False)
+                turn = self._turns.setdefault(event.seat, _Turn())
+                yield Bit(("" if turn.mused else self._gap(is_content=False)) + event.text, is_content=False)
+                turn.mused = True
             case TurnEnded():
                 self._ended.append(event)
                 self.usage += event.usage
@@ -139,7 +140,7 @@ class Telling:
     def _over(self, ended: TurnEnded) -> Iterator[Bit]:
         turn = self._turns.setdefault(ended.seat, _Turn())
         if ended.message.thoughts and not turn.mused and self._thinks_aloud(ended.seat):
-            yield Bit(ended.message.thoughts, is_content=False)
+            yield Bit(self._gap(is_content=False) + ended.message.thoughts, is_content=False)
         if not turn.heard and ended.message.text and ended.status in ANSWERED:
             turn.waiting.append(ended.message.text)
         if ended.status != "completed" and (self._several or not self._is_content(ended.seat)):
