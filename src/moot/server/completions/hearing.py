@@ -23,9 +23,9 @@ class Hearing:
 
     async def of(self, caller: Caller, run: str) -> AsyncGenerator[list[Event], None]:
         """Yield the events of a run from the first on; an empty list is: still here."""
-        standing = await self._events.standing(caller.tenant, run)
         is_over = False
         try:
+            standing = await self._events.standing(caller.tenant, run)
             async with aclosing(self._feeds.follow(run, 0, standing)) as frames:
                 async for some in frames:
                     events = [_event(frame) for frame in some]
