@@ -40,9 +40,10 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> dict[str, str]:
-        """What each said last, by name; whoever did not answer is not there."""
+        """What each said last, by name and as they sit; whoever did not answer is not there."""
         given = [turn for turn in self.turns if turn.status in ANSWERED and turn.stage != "synthesis"]
-        return {self.names[turn.participant]: turn.message.text for turn in given}
+        last = {turn.participant: turn.message.text for turn in given}
+        return {name: last[id] for id, name in self.names.items() if id in last}
 
     @property
     def synthesis(self) -> str | None:

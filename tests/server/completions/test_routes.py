@@ -75,32 +75,32 @@ async def test_what_was_said_before_and_instructions_reach_the_model(here: Talki
     assert reply["choices"][0]["message"]["content"] == "Ada: Two?"
 
 
-@pytest.mark.parametrize(
-    ("asked", "status", "param"),
-    [
-        (body("moot/quarrel"), 404, "model"),
-        (body("line-up/nobody"), 404, "model"),
-        (body("nobody/none"), 404, "model"),
-        (body("gpt-5"), 404, "model"),
-        (body(n=2), 400, "n"),
-        (body(discusion="x"), 400, "discusion"),
-        (body(discussion="dis_none"), 404, "discussion"),
-        (body(temperature=3), 400, "temperature"),
-        (body(messages=[]), 400, "messages"),
-        ({"model": "scripted/echo"}, 400, "messages"),
-        ([], 400, "body"),
-        (None, 400, "body"),
-    ],
-)
-@pytest.mark.parametrize("stream", [False, True])
-async def test_what_is_wrong_is_named_in_openais_shape(
-    here: Talking, asked: Any, status: int, param: str, stream: bool
-) -> None:
-    reply = await here.call("POST", PATH, {**asked, "stream": stream} if isinstance(asked, dict) else asked)
-    assert (reply.status_code, list(reply.json())) == (status, ["error"])
-    assert reply.json()["error"]["param"] == param
-    assert reply.json()["error"]["message"]
-    assert reply.headers["content-type"].startswith("application/json")
+WRONG: list[tuple[Any, int, str]] = [
+    (body("moot/quarrel"), 404, "model"),
+    (body("line-up/nobody"), 404, "model"),
+    (body("nobody/none"), 404, "model"),
+    (body("gpt-5"), 404, "model"),
+    (body(n=2), 400, "n"),
+    (body(discusion="x"), 400, "discusion"),
+    (body(discussion="dis_none"), 404, "discussion"),
+    (body(temperature=3), 400, "temperature"),
+    (body(messages=[]), 400, "messages"),
+    ({"model": "scripted/echo"}, 400, "messages"),
+    ([], 400, "body"),
+    (None, 400, "body"),
+]
+
+
+async def test_what_is_wrong_is_named_in_openais_shape(here: Talking, subtests: pytest.Subtests) -> None:
+    for asked, status, param in WRONG:
+        for stream in (False, True):
+            with subtests.test(param=param, status=status, stream=stream):
+                sent = {**asked, "stream": stream} if isinstance(asked, dict) else asked
+                reply = await here.call("POST", PATH, sent)
+                assert (reply.status_code, list(reply.json())) == (status, ["error"])
+                assert reply.json()["error"]["param"] == param
+                assert reply.json()["error"]["message"]
+                assert reply.headers["content-type"].startswith("application/json")
     assert await charges(here.house.database) == 0
 
 
