@@ -82,7 +82,7 @@ async def test_whoever_leaves_the_table_stops_what_goes_on() -> None:
             while not isinstance(await anext(events), TextDelta):
                 pass
         assert len(table._sittings) == 0
-        await events.aclose()  # type: ignore[attr-defined]
+        await events.aclose()
 
 
 def test_asking_and_waiting() -> None:

@@ -5,7 +5,12 @@ from moot.model.errors import NotFound, UsageError
 
 
 def test_everybody_has_a_name() -> None:
-    wanted = ["x/a", Voice(model="x/b", name="Ada"), Voice(model="x/c", persona="sceptic"), "x/d"]
+    wanted: list[str | Voice] = [
+        "x/a",
+        Voice(model="x/b", name="Ada"),
+        Voice(model="x/c", persona="sceptic"),
+        "x/d",
+    ]
     assert [(who.id, who.name, who.model) for who, _ in seated(wanted, None)] == [
         ("alpha", "Alpha", "x/a"),
         ("ada", "Ada", "x/b"),
@@ -20,7 +25,7 @@ def test_no_two_have_the_same() -> None:
 
 
 def test_in_a_lesson_the_first_teaches_unless_it_is_said_otherwise() -> None:
-    wanted = ["x/a", "x/b", Voice(model="x/c", role="assistant")]
+    wanted: list[str | Voice] = ["x/a", "x/b", Voice(model="x/c", role="assistant")]
     assert [who.role for who, _ in seated(wanted, "directed")] == ["teacher", "student", "assistant"]
 
 

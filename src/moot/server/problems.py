@@ -2,13 +2,14 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
+from litestar.types import ExceptionHandlersMap
 from msgspec import Struct
 from sqlalchemy.exc import IntegrityError
 
@@ -144,7 +145,7 @@ def mistake(request: Request[Any, Any, Any], error: Exception) -> ProblemAnswer:
     )
 
 
-HANDLERS: Mapping[type[Exception], Callable[[Request[Any, Any, Any], Any], ProblemAnswer]] = {
+HANDLERS: ExceptionHandlersMap = {
     MootError: moot_error,
     HTTPException: http_error,
     IntegrityError: changed_meanwhile,

@@ -17,10 +17,11 @@ from moot.model.errors import (
 from moot.model.faults import fault
 from moot.server.completions.problems import faced
 from moot.server.problems import moot_error
+from tests.server.visiting import asking_for
 
 
 def at(path: str) -> Request[Any, Any, Any]:
-    return Request({"type": "http", "path": path, "headers": []})  # type: ignore[typeddict-item]
+    return Request(asking_for(path))
 
 
 @pytest.mark.parametrize(

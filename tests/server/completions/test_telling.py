@@ -83,9 +83,10 @@ def test_one_alone_is_told_as_it_speaks() -> None:
         ("Four", True),
         (".", True),
     ]
-    assert telling.failure is not None, "it is not over"
+    assert telling.failure, "it is not over"
     assert telling.told([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")]) == []
-    assert (telling.failure, telling.finish) == (None, "stop")
+    assert not telling.failure
+    assert telling.finish == "stop"
     assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
 
 

@@ -20,19 +20,19 @@ KINDS: Mapping[
     429: ("rate_limit_error", "rate_limit_exceeded"),
 }
 
-Handler = Callable[[Request[Any, Any, Any], Any], ProblemAnswer]
+Handler = Callable[[Request[Any, Any, Any], Any], Response[Any]]
 
 
 def is_face(path: str) -> bool:
     return path.startswith(PREFIX)
 
 
-def faced(handler: Handler) -> Callable[[Request[Any, Any, Any], Any], Response[bytes]]:
+def faced(handler: Handler) -> Handler:
     """Let what a handler says be said to OpenAI clients in their shape."""
 
-    def answer(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    def answer(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
         told = handler(request, error)
-        if not is_face(request.scope["path"]):
+        if not (isinstance(told, ProblemAnswer) and is_face(request.scope["path"])):
             return told
         headers = {**told.headers, **(DONT_RETRY if told.problem.status == 502 else {})}
         return Response(
