@@ -2,10 +2,11 @@
 
 import re
 
-from playwright.async_api import Page, ViewportSize, expect
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
 from tests.page.patience import TOASTS_STAY
+from tests.page.phone import WIDTH, phone, swipe
 from tests.page.reading import opened
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -35,6 +36,20 @@ async def more(page: Page, title: str, item: str) -> None:
     await page.get_by_role("navigation", name="Discussions").get_by_role("link", name=title).hover()
     await page.get_by_role("button", name=f"More about {title}").click()
     await page.get_by_role("menuitem", name=item).click()
+
+
+async def snapped(cards: Locator, place: int) -> None:
+    """Wait until a card stands at the left edge and takes the screen, and no other is there to be read."""
+    there = """(card) => {
+        const { left, width } = card.getBoundingClientRect();
+        const grid = card.closest(".grid");
+        const padding = parseFloat(getComputedStyle(grid).scrollPaddingLeft);
+        return Math.abs(left - padding) < 1 && width > innerWidth * 0.85;
+    }"""
+    await cards.page.wait_for_function(there, arg=await cards.nth(place).element_handle())
+    for other in range(await cards.count()):
+        if other != place:
+            await expect(cards.nth(other)).not_to_be_in_viewport(ratio=0.1)
 
 
 async def gone_to(page: Page, key: str, url: str) -> None:
@@ -246,23 +261,34 @@ async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_
         await expect(settings).to_have_count(0)
 
 
-async def test_on_a_phone_the_list_is_behind_a_button_and_one_card_fills_the_screen(
-    server: MootServer, page: Page
+async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
+    server: MootServer, browser: Browser
 ) -> None:
-    await page.set_viewport_size({"width": 390, "height": 844})
-    id = await opened(server, "echo", "thinker")
-    await page.goto(f"{server.url}/d/{id}")
-    cards = page.get_by_role("article")
-    await expect(cards).to_have_count(2)
-    box = await cards.first.bounding_box()
-    assert box is not None
-    assert 300 < box["width"] < 390
-    await expect(cards.nth(1)).not_to_be_in_viewport(ratio=0.5)
-    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
-    await axe(page)
-    await page.get_by_role("button", name="Discussions").click()
-    await page.get_by_role("link", name="New discussion").click()
-    await expect(page).to_have_url(f"{server.url}/")
+    id = await opened(server, "echo", "thinker", "steady")
+    async with phone(browser) as page:
+        await page.goto(f"{server.url}/d/{id}")
+        cards = page.get_by_role("article")
+        await expect(cards).to_have_count(3)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= WIDTH
+        await axe(page)
+
+        await snapped(cards, 0)
+        most = WIDTH * 5 // 8  # of the way to the next card, and not all of it
+        await swipe(cards.first, -most)
+        await snapped(cards, 1)
+        dots = page.get_by_role("group", name="Answers").get_by_role("button")
+        await expect(dots.nth(1)).to_have_attribute("aria-current", "true")
+        await swipe(cards.nth(1), most)
+        await snapped(cards, 0)
+
+        await page.get_by_role("button", name="Share and more").tap()
+        await page.get_by_role("menuitem", name="Rename").tap()
+        await page.get_by_label("Title").fill("Round tables")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".bar .title")).to_have_text("Round tables")
+        await page.get_by_role("button", name="Discussions").tap()
+        await page.get_by_role("link", name="New discussion").tap()
+        await expect(page).to_have_url(f"{server.url}/")
 
 
 async def test_an_address_that_is_nothing_says_so(server: MootServer, page: Page) -> None:
