@@ -70,10 +70,14 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
 
     await page.get_by_role("button", name="More about this message").last.click()
     await page.get_by_role("menuitem", name="Correct the words").click()
-    await page.get_by_label("Words").fill("Begun at last")
+    await page.get_by_label("Words").fill("Begun at last\n```py\nx = 1\n```")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("You · edited")).to_be_visible()
-    await expect(page.get_by_text("Begun at last")).to_be_visible()
+    await expect(page.get_by_text("Begun at last", exact=True)).to_be_visible()
+    code = page.locator(".asked").last.locator("figure.code")
+    await expect(code.locator("figcaption")).to_contain_text("py")
+    await expect(code.locator("code")).to_have_text("x = 1")
+    await axe(page)
 
 
 async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_mouse(
