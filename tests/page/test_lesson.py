@@ -98,6 +98,11 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
     await board.get_by_role("button", name="Pause").click()
     await board.get_by_role("button", name="End").click()
     await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
+    await page.emulate_media(color_scheme="dark")
+    await expect(board.get_by_role("img")).to_have_attribute("src", re.compile("dark=true"))
+    download = board.get_by_role("link", name="Download the board")
+    await expect(download).not_to_have_attribute("href", re.compile("dark"))
+    await axe(page)
     assert fetched.most == 1, fetched.boards
 
 
