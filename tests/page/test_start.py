@@ -66,6 +66,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await page.get_by_role("button", name="Argue it out").click()
     await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(3)
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
+    await expect(page.get_by_text("Argue it out: 3 voices, debate.")).to_be_visible()
     await expect(question).to_have_value("Rewrite a ten-year-old program, or mend it?")
     await expect(page.get_by_role("button", name=re.compile(r"Costs nothing, \d\d calls"))).to_be_visible()
     await page.get_by_role("button", name="Undo").click()
@@ -76,7 +77,11 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await expect(page.get_by_text("Write a question first.")).to_be_visible()
     await question.fill("Round or square?")
     await seats.get_by_role("button", name="Remove Advocate").click()
+    ways = page.get_by_role("group", name="How they talk")
     await page.locator("label").filter(has=page.get_by_role("radio", name="Debate")).click()
+    await expect(ways.get_by_role("status")).to_have_text(
+        "Debate takes at least two voices. Add one, or choose another way to talk."
+    )
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
     await question.press("Enter")
     await expect(seats.get_by_role("alert")).to_contain_text("Debate takes at least two voices.")
