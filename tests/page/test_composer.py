@@ -69,7 +69,7 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
     await expect(page.get_by_role("article").nth(3)).to_contain_text("Begun anew")
 
     await page.get_by_role("button", name="More about this message").last.click()
-    await page.get_by_role("menuitem", name="Correct the words").click()
+    await page.get_by_role("menuitem", name="Edit the message").click()
     await page.get_by_label("Words").fill("Begun at last\n```py\nx = 1\n```")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("You · edited")).to_be_visible()
@@ -232,7 +232,7 @@ async def test_a_message_whose_answer_was_lost_is_not_taken_twice_also_after_a_r
     page.on("request", lambda one: sent.append(one) if one.url.endswith("/messages") else None)
     await page.route("**/messages", lost, times=1)
     await page.get_by_role("button", name="Price").click()
-    await page.get_by_label("It may cost").fill("0.5")
+    await page.get_by_label("Spending limit").fill("0.5")
     await page.keyboard.press("Escape")
     await box(page).fill("And square?")
     await box(page).press("Enter")

@@ -113,13 +113,13 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
 
     await page.locator("summary").filter(has_text="Rules").click()
     await page.get_by_label("Who sums up").select_option("Ida")
-    await page.get_by_label("Go on after so many answers").fill("9")
+    await page.get_by_label("Continue after this many answers").fill("9")
     await question.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("Only 2 take part")
-    await page.get_by_label("Go on after so many answers").fill("2")
+    await page.get_by_label("Continue after this many answers").fill("2")
     await page.get_by_label("Let them rank").uncheck()
     await page.get_by_role("button", name="Costs nothing").click()
-    await page.get_by_label("It may cost").fill("0.5")
+    await page.get_by_label("Spending limit").fill("0.5")
     await page.keyboard.press("Escape")
     await page.locator("input[type=file]").set_input_files(
         {"name": "notes.txt", "mimeType": "", "buffer": b"Round."}
@@ -266,7 +266,7 @@ async def test_a_line_up_of_the_same_name_is_replaced_only_knowingly_and_comes_b
     assert (await server.post("/api/line-ups", {**kept, "name": "Yours"})).status == 201
     await page.add_init_script(TOASTS_STAY)
     await page.goto(server.url)
-    await page.get_by_role("button", name="A played debate").click()
+    await page.get_by_role("button", name="Sample debate").click()
     await page.get_by_role("button", name="Save as a line-up").click()
     dialog = page.get_by_role("dialog", name="Save this line-up")
     await dialog.get_by_role("textbox", name="Name").fill("mine")
@@ -297,7 +297,7 @@ async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, p
     await page.add_init_script(TOASTS_STAY)
     await page.goto(server.url)
     seats = page.get_by_role("region", name="Who is at the table")
-    await page.get_by_role("button", name="A played debate").click()
+    await page.get_by_role("button", name="Sample debate").click()
     await expect(seats.get_by_text("scripted", exact=True)).to_have_count(3)
     await page.get_by_role("button", name="Save as a line-up").click()
     await page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("Mine")
@@ -364,6 +364,6 @@ async def test_on_a_phone_in_the_dark_nothing_is_cut_off(server: MootServer, pag
     await expect(page.get_by_role("button", name="Find perspectives")).to_be_visible()
     await page.get_by_role("button", name="Teach me").click()
     await page.locator("summary").filter(has_text="Rules").click()
-    await expect(page.get_by_label("Turns until you have the word")).to_have_value("10")
+    await expect(page.get_by_label("Turns before you speak again")).to_have_value("10")
     assert await page.evaluate("document.querySelector('main').scrollWidth") <= 390
     await axe(page)
