@@ -187,7 +187,7 @@ async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServe
     await expect(page.get_by_text("what you send now interrupts it")).to_have_count(0)
 
     await box(page).fill("")
-    go_on = page.get_by_role("group", name="Go on without you")
+    go_on = page.get_by_role("group", name="Let them go on")
     await go_on.get_by_label("For how many turns").press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Stop", exact=True).click()

@@ -36,7 +36,7 @@ async def begun(server: MootServer, page: Page) -> Any:
 async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     await expect(page.get_by_label("Your question")).to_be_focused()
-    await expect(page.get_by_text("It answers now, without any key")).to_be_visible()
+    await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
     await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
     await axe(page)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
@@ -219,7 +219,7 @@ async def test_nothing_moves_when_models_are_found_a_moment_later(server: MootSe
         await expect(page.get_by_role("heading", name="Begin with a line-up")).to_have_count(0)
         before = await question.bounding_box()
         found.set()
-        await expect(page.get_by_text("It answers now, without any key")).to_be_visible()
+        await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
         await expect(page.get_by_role("button", name="Edit Scientist")).to_be_visible()
         await expect(page.get_by_text("Looking for models that can answer")).to_have_count(0)
         after = await question.bounding_box()
