@@ -1,6 +1,5 @@
 """A server that is in Discord can be killed: nothing is told twice there, and nothing is lost. Shown with a real process."""
 
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,10 +10,10 @@ import pytest
 from moot.lab.discord.double import TOKEN, Double
 from moot.lab.discord.double import serving as serving_discord
 from moot.lab.discord.guild import Channel
+from tests.channels.discord.pointed import point_at
 from tests.databases import KINDS, Kind, database_url
 from tests.serving import MootServer
 
-ROOT = Path(__file__).parent.parent
 SCRIPT = """
 [telling]
 answer = "One.\\n\\nTwo.\\n\\nThree.\\n\\nFour.\\n\\nFive.\\n\\nSix."
@@ -32,17 +31,10 @@ async def in_discord(kind: Kind, folder: Path) -> AsyncIterator[tuple[MootServer
             url,
             settings='lease = 1.0\n[providers.scripted]\nscript = "scripts.toml"\n',
             MOOT_DISCORD_TOKEN=TOKEN,
-            PYTHONPATH=str(ROOT),
         )
         server.moot.write("scripts.toml", SCRIPT)
-        pointed = [
-            sys.executable,
-            "-m",
-            "tests.channels.discord.pointed",
-            double.base,
-            double.gateway.address,
-        ]
-        server.command = [*pointed, "discord", *server.command[2:]]
+        server.arguments[0] = "discord"
+        server.prepare = partial(point_at, double.base, double.gateway.address)
         try:
             yield server, double
         finally:

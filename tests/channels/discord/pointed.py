@@ -1,19 +1,16 @@
-"""`moot` as it is, but that discord.py finds the double where it looks for Discord: BASE GATEWAY ARGUMENTS…"""
+"""Where discord.py, as it is, looks for Discord."""
 
-import sys
 import warnings
 
 import yarl
 
-warnings.filterwarnings("ignore", category=DeprecationWarning, message="'audioop'")
 
-from discord.gateway import DiscordWebSocket  # noqa: E402 - a warning before that
-from discord.http import Route  # noqa: E402
+def point_at(base: str, gateway: str) -> None:
+    """Let it find the double there, in this process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of voices, which nobody needs
+        from discord.gateway import DiscordWebSocket  # noqa: PLC0415 - loaded with its warning silenced
+        from discord.http import Route  # noqa: PLC0415
 
-from moot.cli.app import main  # noqa: E402
-
-if __name__ == "__main__":
-    _, Route.BASE, gateway, *arguments = sys.argv
+    Route.BASE = base
     DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(gateway)
-    sys.argv = ["moot", *arguments]
-    main()
