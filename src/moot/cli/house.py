@@ -52,6 +52,9 @@ from moot.providers.registry import Registry
 from moot.server.app import create_app
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
+from moot.server.mcp_asking import Asking
+from moot.server.mcp_routes import McpFace
+from moot.server.mcp_tools import Tools
 from moot.server.origin import OwnSite
 from moot.server.page import Page
 from moot.server.page_files import STATIC, read
@@ -109,6 +112,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "knowledge",
     "limits",
     "line_ups",
+    "mcp",
     "painter",
     "personas",
     "perspectives",
@@ -201,6 +205,7 @@ class House:
         self._check_models(settings)
         self.limits = _limits(rates, counted)
         self.registry = registry
+        self.mcp = McpFace(self._mcp_tools())
 
     def _open_stores(self, database: Database) -> None:
         """Put together what is kept, and what is only read out of it."""
@@ -238,6 +243,29 @@ class House:
         )
         self.accepting = Accepting(database, self.worker, self.improvements)
         self.perspectives = Perspectives(self.personas, casting.models, errands)
+
+    def _mcp_tools(self) -> Tools:
+        asking = Asking(
+            self.hall,
+            self.drafts,
+            self.limits,
+            self.discussions,
+            self.line_ups,
+            self.events,
+            self.feeds,
+            self.runs,
+            self.revocations,
+        )
+        return Tools(
+            asking,
+            self.discussions,
+            self.transcripts,
+            self.line_ups,
+            self.projects,
+            self.knowledge,
+            self.limits,
+            self.embedder,
+        )
 
     def parts(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in PARTS}
@@ -281,6 +309,7 @@ class House:
                 self.painter.close()
                 await self.titles.close()
                 await self.stateless.close()
+                await self.mcp.close()
                 await _cancelled(tasks)
 
     async def _launch(self) -> None:

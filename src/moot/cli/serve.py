@@ -142,6 +142,7 @@ async def _hang_up(house: "House", server: Server, serving: asyncio.Task[None]) 
     server.should_exit = True
     while not serving.done():
         house.readers.end_all()
+        house.mcp.end_all()
         await asyncio.wait({serving}, timeout=LOOK_SECONDS)
     await serving
 
