@@ -167,6 +167,20 @@ def serve(
     _exit(command.run(command.Options(host=host, port=port, config=config, open=open)))
 
 
+ServerUrl = Annotated[
+    str | None,
+    typer.Option("--server", help="A server to use, with the token in MOOT_TOKEN.", metavar="URL"),
+]
+
+
+@app.command()
+def mcp(server: ServerUrl = None, config: Config = None) -> None:
+    """Offer Moot's tools to a program that speaks MCP over standard input and output."""
+    from moot.cli import mcp as command
+
+    _exit(command.run(server, config))
+
+
 @app.command()
 def models(
     provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
@@ -295,7 +309,7 @@ def _prepare_streams() -> None:
 
 
 def main() -> None:
-    from moot.model.errors import StoreUnavailable, UsageError
+    from moot.model.errors import ServerAway, StoreUnavailable, UsageError
 
     _prepare_streams()
     try:
@@ -303,7 +317,7 @@ def main() -> None:
     except UsageError as error:
         sys.stderr.write(f"moot: {error}\n")
         sys.exit(2)
-    except StoreUnavailable as error:
+    except (StoreUnavailable, ServerAway) as error:
         sys.stderr.write(f"moot: {error}\n")
         sys.exit(1)
     except KeyboardInterrupt:
