@@ -27,10 +27,15 @@ Say = Callable[[str], None]
 event_of = msgspec.json.Decoder(Event).decode
 
 
-class Problem(Struct, frozen=True):
-    """How a server says what is wrong."""
+class FieldError(Struct, frozen=True):
+    message: str
 
-    detail: str = ""
+
+class Problem(Struct, frozen=True):
+    """How a server says what is wrong; which field of a body is meant is nothing to those who wrote none."""
+
+    detail: str
+    errors: tuple[FieldError, ...] = ()
 
 
 class Opened(Struct, frozen=True):
@@ -136,7 +141,9 @@ class Api:
             try:
                 data = await self._once(method, path, body, headers or {})
             except _Busy as busy:
-                self._say(f"{busy}")
+                self._say(
+                    f"This is too much at once for the server: it is asked again in {busy.seconds:.0f} s."
+                )
                 await asyncio.sleep(busy.seconds)
             except AWAY as error:
                 if not await waiting.again():
@@ -157,7 +164,7 @@ class Api:
                     f"{self._door.url} does not let you in: set {TOKEN} to a token of your account."
                 )
             if response.status == 429:
-                raise _Busy(_words(data, 429), float(response.headers.get("Retry-After", "1")))
+                raise _Busy(float(response.headers.get("Retry-After", "1")))
             if response.status == 503:
                 raise aiohttp.ClientConnectionError("the server is starting or ending")
             if response.status >= 400:
@@ -176,8 +183,8 @@ class _Over(Exception):
 
 
 class _Busy(Exception):
-    def __init__(self, words: str, seconds: float) -> None:
-        super().__init__(words)
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
         self.seconds = seconds
 
 
@@ -218,6 +225,7 @@ def _known(data: bytes) -> list[Event]:
 
 def _words(data: bytes, status: int) -> str:
     try:
-        return msgspec.json.decode(data, type=Problem).detail or f"The server refused it ({status})."
+        problem = msgspec.json.decode(data, type=Problem)
     except msgspec.DecodeError:
         return f"This is no Moot server, or not all of one: it answered with {status}."
+    return " ".join(error.message for error in problem.errors) or problem.detail

@@ -1,0 +1,33 @@
+"""Which reader of a run fits where it is read: a screen, or a pipe."""
+
+import os
+import sys
+
+from moot.channels.terminal import Plain, Reader, Solo
+from moot.channels.transcript import Transcript
+
+
+def reader_for(mode: str | None, participants: int) -> Reader:
+    if mode == "directed":
+        return Transcript(sys.stdout, sys.stderr)
+    if participants == 1:
+        return Solo(sys.stdout, sys.stderr)
+    if not on_a_screen():
+        return Plain(sys.stdout, sys.stderr)
+    from rich.console import Console
+
+    from moot.channels.live import Live
+
+    return Live(Console(highlight=False))
+
+
+def on_a_screen() -> bool:
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def not_written(error: OSError) -> int:
+    """Say what is to be said where nobody reads our output any more, and return the exit code for it."""
+    if not isinstance(error, BrokenPipeError):
+        sys.stderr.write(f"moot: Cannot write the answer: {error.strerror}.\n")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still in the buffer has nowhere to go
+    return 141 if isinstance(error, BrokenPipeError) else 1
