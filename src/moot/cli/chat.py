@@ -23,7 +23,7 @@ from moot.cli.ctrl_c import on_ctrl_c
 from moot.cli.door import Door, reached
 from moot.cli.lines import Lines, Piped, Typed
 from moot.cli.options import Options, check, plan
-from moot.cli.readers import not_written, on_a_screen, reader_for
+from moot.cli.readers import Voice, not_written, on_a_screen, reader_for
 from moot.cli.remembering import history, listed
 from moot.cli.seating import default_model
 from moot.cli.seats import Seats, planned, seats_of
@@ -55,9 +55,10 @@ async def _run(opening: Opening) -> int:
     logs.configure(logging.WARNING)
     check(opening.asked)
     chosen = settings.load(opening.asked.config, os.environ)
-    async with reached(opening.server, chosen, os.environ) as door, Api(door, _say) as api:
+    say = Voice()
+    async with reached(opening.server, chosen, os.environ) as door, Api(door, say) as api:
         await api.check()
-        chat = Chat(api, door, opening.asked.cap)
+        chat = Chat(api, door, say, opening.asked.cap)
         try:
             if not await _taken_up(opening, chat):
                 chat.sit_down(await _seats(opening.asked, chosen, door))
@@ -93,9 +94,10 @@ async def _seats(asked: Options, chosen: settings.Settings, door: Door) -> Seats
 class Chat:
     """`cap` is what each answer may cost."""
 
-    def __init__(self, api: Api, door: Door, cap: float | None = None) -> None:
+    def __init__(self, api: Api, door: Door, say: Voice, cap: float | None = None) -> None:
         self._api = api
         self._door = door
+        self._say = say
         self._cap = cap
         self._seats = Seats(participants=(), mode="single")
         self._discussion: Discussion | None = None
@@ -106,7 +108,7 @@ class Chat:
 
     def sit_down(self, seats: Seats) -> None:
         self._seats = seats
-        _say(f"{seats.words}. /help tells what you can do.")
+        self._say(f"{seats.words}. /help tells what you can do.")
 
     async def talk(self, lines: Lines) -> int:
         """Take line after line, until there are no more or somebody leaves."""
@@ -118,7 +120,7 @@ class Chat:
                 if asked_twice:
                     return 130
                 asked_twice = True
-                _say("Ctrl-C once more leaves.")
+                self._say("Ctrl-C once more leaves.")
                 continue
             asked_twice = False
             if line is None:
@@ -130,13 +132,13 @@ class Chat:
                 if command is not None:
                     await self._interruptible(self._do(command))
             except UsageError as error:
-                _say(str(error))
+                self._say(str(error))
         return 130
 
     async def resume_last(self) -> bool:
         newest = (await self._api.get("/api/discussions?limit=1", Listed)).discussions
         if not newest:
-            _say("There is no discussion yet: this is the first.")
+            self._say("There is no discussion yet: this is the first.")
             return False
         await self.resume(newest[0].id)
         return True
@@ -148,9 +150,9 @@ class Chat:
         """Go on with a discussion: show the end of it, and follow whoever is speaking there."""
         read = await self._read(id, REMEMBERED)
         self._discussion, self._seats = read.discussion, seats_of(read.discussion)
-        _say(f"{read.discussion.title} ({id}). {self._seats.words}.")
+        self._say(f"{read.discussion.title} ({id}). {self._seats.words}.")
         if read.before is not None:
-            _say("There is more before this: /history tells it.")
+            self._say("There is more before this: /history tells it.")
         live = {run.id for run in read.runs}
         _write(history([one for one in read.messages if one.role == "user" or one.run not in live]))
         for run in read.runs:
@@ -175,7 +177,7 @@ class Chat:
                 await self._resume(self._meant(which))
             case commands.New():
                 self._discussion = None
-                _say(f"A new discussion. {self._seats.words}.")
+                self._say(f"A new discussion. {self._seats.words}.")
             case commands.Quit():
                 self._leaving = True
             case _:
@@ -203,7 +205,7 @@ class Chat:
             raise UsageError("The first message of a discussion is for everybody: leave the @name out.")
         opened = await self._api.post("/api/discussions", Opened, body | self._seats.body)
         self._discussion, self._seats = opened.discussion, seats_of(opened.discussion)
-        _say(f"This is {opened.discussion.id}, also at {self._door.url}/d/{opened.discussion.id}.")
+        self._say(f"This is {opened.discussion.id}, also at {self._door.url}/d/{opened.discussion.id}.")
         await self._follow(opened.run)
 
     async def _follow(self, run: Run, to: tuple[str, ...] | None = None) -> None:
@@ -213,11 +215,11 @@ class Chat:
         self._speaking = run
         try:
             async with aclosing(self._api.events(run.id)) as stream:
-                async for events in stream:
-                    reader([_only(event, to) for event in events])
+                with self._say.beside(reader):
+                    async for events in stream:
+                        reader([_only(event, to) for event in events])
         finally:
             self._speaking = None
-            reader.close()
 
     async def _interruptible(self, doing: Coroutine[None, None, None]) -> None:
         """Do something; Ctrl-C stops who is speaking, and a second one, or one where nobody speaks, ends it."""
@@ -226,7 +228,7 @@ class Chat:
         def react() -> None:
             if self._speaking is not None and self._stopping is None:
                 self._stopping = asyncio.create_task(self._stop(self._speaking))
-                _say("Stopping; Ctrl-C once more leaves.")
+                self._say("Stopping; Ctrl-C once more leaves.")
             else:
                 self._leaving = self._speaking is not None
                 task.cancel()
@@ -246,15 +248,15 @@ class Chat:
         live = (await self._read(self._discussion.id, 1)).runs if self._discussion else ()
         for run in live:
             await self._stop(run)
-        _say("Stopped." if live else "Nobody is speaking.")
+        self._say("Stopped." if live else "Nobody is speaking.")
 
     async def _tell_history(self) -> None:
         if self._discussion is None:
-            _say("Nothing was said yet.")
+            self._say("Nothing was said yet.")
             return
         read = await self._read(self._discussion.id, 100)
         if read.before is not None:
-            _say(f"What came before is at {self._door.url}/d/{read.discussion.id}.")
+            self._say(f"What came before is at {self._door.url}/d/{read.discussion.id}.")
         _write(history(read.messages))
 
     async def _change(self, seats: Seats) -> None:
@@ -262,7 +264,7 @@ class Chat:
             self._discussion = await self._api.patch(self._path(), Discussion, seats.body)
             seats = seats_of(self._discussion)
         self._seats = seats
-        _say(f"{seats.words}.")
+        self._say(f"{seats.words}.")
 
     async def _read(self, id: str, limit: int) -> Read:
         return await self._api.get(f"/api/discussions/{quote(id, safe='')}?limit={limit}", Read)
@@ -284,11 +286,6 @@ def _only(event: Event, to: tuple[str, ...] | None) -> Event:
     if to is None or not isinstance(event, RunStarted):
         return event
     return replace(event, participants=tuple(who for who in event.participants if who.id in to))
-
-
-def _say(words: str) -> None:
-    sys.stderr.write(f"moot: {safe(words)}\n")
-    sys.stderr.flush()
 
 
 def _write(text: str) -> None:

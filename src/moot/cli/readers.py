@@ -1,10 +1,13 @@
-"""Which reader of a run fits where it is read: a screen, or a pipe."""
+"""Which reader of a run fits where it is read, a screen or a pipe, and how a command speaks beside it."""
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from moot.channels.terminal import Plain, Reader, Solo
+from moot.channels.terminal import Plain, Reader, Solo, safe
 from moot.channels.transcript import Transcript
+from moot.model.events import Notice
 
 
 def reader_for(mode: str | None, participants: int) -> Reader:
@@ -19,6 +22,30 @@ def reader_for(mode: str | None, participants: int) -> Reader:
     from moot.channels.live import Live
 
     return Live(Console(highlight=False))
+
+
+class Voice:
+    """Says what the table does not: among its words while somebody reads those, else on standard error."""
+
+    def __init__(self) -> None:
+        self._reader: Reader | None = None
+
+    def __call__(self, words: str) -> None:
+        if self._reader is not None:
+            self._reader([Notice(kind="waiting", message=words)])
+        else:
+            sys.stderr.write(f"moot: {safe(words)}\n")
+            sys.stderr.flush()
+
+    @contextmanager
+    def beside(self, reader: Reader) -> Iterator[None]:
+        """Speak through a reader, which knows where there is room."""
+        self._reader = reader
+        try:
+            yield
+        finally:
+            self._reader = None
+            reader.close()
 
 
 def on_a_screen() -> bool:
