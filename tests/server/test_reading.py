@@ -11,7 +11,7 @@ from litestar.testing import TestClient
 
 from moot.server import reading
 from moot.server.problems import HANDLERS
-from moot.server.reading import JsonRequest, without_nul, plain
+from moot.server.reading import JsonRequest, plain, without_nul
 from tests.server.visiting import Visitor, asking_for
 
 JSON = {"Content-Type": "application/json"}

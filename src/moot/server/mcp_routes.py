@@ -51,18 +51,20 @@ class McpFace:
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._living = asyncio.create_task(self._live(self._ready))
+            self._living.add_done_callback(self._ended)
         return await asyncio.shield(self._ready)
 
     async def _live(self, ready: "asyncio.Future[App]") -> None:
-        try:
-            building = await asyncio.to_thread(import_module, "moot.server.mcp_server")
-            manager = building.sessions(self._tools, MAX_BODY)
-            async with manager.run():
-                ready.set_result(manager.handle_request)
-                await asyncio.get_running_loop().create_future()
-        finally:
-            if not ready.done():
-                ready.set_exception(Leaving("This server is ending: ask again in a moment."))
+        building = await asyncio.to_thread(import_module, "moot.server.mcp_server")
+        manager = building.sessions(self._tools, MAX_BODY)
+        async with manager.run():
+            ready.set_result(manager.handle_request)
+            await asyncio.get_running_loop().create_future()
+
+    def _ended(self, _: "asyncio.Task[None]") -> None:
+        """Send those away who wait for what will not come."""
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_exception(Leaving("This server is ending: ask again in a moment."))
 
 
 def _in_time(receive: Receive) -> Receive:
