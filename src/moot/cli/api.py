@@ -16,7 +16,7 @@ from moot.model.errors import ServerAway, UsageError
 from moot.model.events import Event, RunEnded
 from moot.providers.sse import EventParser
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 300.0
 FIRST_WAIT, LONGEST_WAIT = 0.1, 2.0
 SILENCE_SECONDS = 60.0  # a server says every 15 s that it is there
 LONGEST_EVENT = 16 * 2**20
