@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests.calling import ASKED, SILENT, STEADY, Progress, text
 from tests.cli.process import SCRIPT, SECONDS, Moot, complaint
-from tests.server.test_mcp_server import ASKED, STEADY, text
 from tests.serving import LOOK_SECONDS, serving
 
 
@@ -31,24 +31,15 @@ async def connected(moot: Moot, *more: str, **environment: str) -> AsyncIterator
 
 
 async def test_without_a_server_it_has_a_house_of_its_own(house: Moot) -> None:
-    told: list[str | None] = []
-
-    async def hear(_: float, __: float | None, message: str | None) -> None:
-        told.append(message)
-
+    hear = Progress()
     async with connected(house) as client:
         asked = await client.call_tool("ask", ASKED, progress_callback=hear)
         assert STEADY in text(asked)
-        assert "Alpha is asked (scripted/echo)." in told
-        begun = asyncio.Event()
-
-        async def began(*_: object) -> None:
-            begun.set()
-
-        silent = ASKED | {"models": ["scripted/silence"]}
-        asking = asyncio.create_task(client.call_tool("ask", silent, progress_callback=began))
+        assert "Alpha is asked (scripted/echo)." in [words for _, words in hear.told]
+        hear = Progress()
+        asking = asyncio.create_task(client.call_tool("ask", SILENT, progress_callback=hear))
         async with asyncio.timeout(SECONDS):
-            await begun.wait()
+            await hear.begun.wait()
         asking.cancel()
         with suppress(asyncio.CancelledError):
             await asking

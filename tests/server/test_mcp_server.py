@@ -4,26 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp import Client, MCPError
 from mcp.client.client import ConnectMode
-from mcp_types import CallToolResult, TextContent
 
 from moot import __version__
+from tests.calling import ASKED, SILENT, STEADY, Progress, text
 from tests.databases import KINDS, Kind, database_url
 from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
 
 MODES: tuple[ConnectMode, ...] = ("auto", "legacy")
-ASKED = {"question": "What is a moot?", "models": ["scripted/echo", "scripted/steady"]}
-STEADY = "A table has no head when it is round."
-
-
-def text(result: CallToolResult) -> str:
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
 
 
 @pytest.fixture
@@ -40,11 +31,7 @@ async def test_a_client_asks_hears_how_it_goes_and_reads(kind: Kind, tmp_path: P
 
 async def _asks_and_reads(server: MootServer) -> None:
     for mode in MODES:
-        told: list[tuple[float, str | None]] = []
-
-        async def hear(progress: float, _: float | None, message: str | None, told: Any = told) -> None:
-            told.append((progress, message))
-
+        hear = Progress()
         async with Client(f"{server.url}/mcp", mode=mode) as client:
             assert client.server_info is not None
             assert (client.server_info.name, client.server_info.version) == ("moot", __version__)
@@ -62,8 +49,8 @@ async def _asks_and_reads(server: MootServer) -> None:
             again = await client.call_tool("ask", {"question": "And now?", "discussion": id})
             assert again.structured_content is not None
             assert again.structured_content["discussion"] == id
-        assert (1, "Alpha is asked (scripted/echo).") in told
-        numbers = [progress for progress, _ in told]
+        assert "Alpha is asked (scripted/echo)." in [words for _, words in hear.told]
+        numbers = [progress for progress, _ in hear.told]
         assert numbers == sorted(set(numbers))
 
 
@@ -85,15 +72,10 @@ async def test_what_goes_wrong_is_an_error_of_the_tool(server: MootServer) -> No
 async def test_a_call_that_is_cancelled_stops_the_run(server: MootServer) -> None:
     for mode in MODES:
         async with Client(f"{server.url}/mcp", mode=mode) as client:
-            begun = asyncio.Event()
-
-            async def hear(*_: object, begun: asyncio.Event = begun) -> None:
-                begun.set()
-
-            asked = ASKED | {"models": ["scripted/silence"]}
-            asking = asyncio.create_task(client.call_tool("ask", asked, progress_callback=hear))
+            hear = Progress()
+            asking = asyncio.create_task(client.call_tool("ask", SILENT, progress_callback=hear))
             async with asyncio.timeout(SECONDS):
-                await begun.wait()
+                await hear.begun.wait()
             assert len((await server.get("/api/activity")).body) == 1
             asking.cancel()
             with suppress(asyncio.CancelledError):
@@ -103,15 +85,10 @@ async def test_a_call_that_is_cancelled_stops_the_run(server: MootServer) -> Non
 
 async def test_a_server_that_ends_hangs_up_and_the_run_is_left_to_the_next(server: MootServer) -> None:
     async with Client(f"{server.url}/mcp", mode="legacy") as client:
-        begun = asyncio.Event()
-
-        async def hear(*_: object) -> None:
-            begun.set()
-
-        asked = ASKED | {"models": ["scripted/silence"]}
-        asking = asyncio.create_task(client.call_tool("ask", asked, progress_callback=hear))
+        hear = Progress()
+        asking = asyncio.create_task(client.call_tool("ask", SILENT, progress_callback=hear))
         async with asyncio.timeout(SECONDS):
-            await begun.wait()
+            await hear.begun.wait()
         assert await server.end() == 0
         with pytest.raises(MCPError):
             await asking
@@ -120,7 +97,7 @@ async def test_a_server_that_ends_hangs_up_and_the_run_is_left_to_the_next(serve
 
 
 async def _nobody_speaks(server: MootServer) -> bool:
-    return (await server.get("/api/activity")).body == []
+    return not (await server.get("/api/activity")).body
 
 
 async def _until(holds: Callable[[], Awaitable[bool]]) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from moot.model.accounts import Caller
 from moot.model.errors import NotFound, UsageError
+from moot.model.knowledge import Insight
 from moot.server import mcp_tools
 from moot.server.mcp_tools import Result, Tools
 from tests.databases import migrated
@@ -31,7 +32,7 @@ class Desk:
         """Let something be known of a project."""
         house = self.talking.house
         opened = await self.talking.open(project=project)
-        found = mcp_tools.Insight(
+        found = Insight(
             id=f"ins_{title}",
             discussion=opened["discussion"]["id"],
             project=project,
