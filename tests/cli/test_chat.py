@@ -224,7 +224,7 @@ async def test_a_server_that_comes_back_is_gone_on_with(tmp_path: Path) -> None:
         '[slow]\nanswer = "One two three four."\nchunk = 4\npace = 0.4\n', "utf-8"
     )
     server = MootServer(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n')
-    server.command[server.command.index("--port") + 1] = str(_port_that_nobody_is_given())
+    server.arguments[server.arguments.index("--port") + 1] = str(_port_that_nobody_is_given())
     try:
         await server.start()
         arguments = ("chat", "--server", server.url, "-m", "scripted/slow")
