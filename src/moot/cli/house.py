@@ -33,23 +33,29 @@ from moot.engine.painting import Painter
 from moot.engine.perspectives import Perspectives
 from moot.engine.planning import Planning
 from moot.engine.presence import Presence, folder_for
+from moot.engine.purses import Purses
 from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
 from moot.engine.revising import Revising
 from moot.engine.seating import Seating
+from moot.engine.sittings import Sittings
 from moot.engine.speaker import Speaker
 from moot.engine.stateless import Stateless
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
 from moot.engine.trials import Court
+from moot.engine.usual_table import UsualTable
 from moot.engine.workers import Workers
 from moot.model.discussions import Message
 from moot.model.errors import BadSettings
 from moot.providers.embeddings import embedder
 from moot.providers.registry import Registry
 from moot.server.app import create_app
+from moot.server.completions.hearing import Hearing
+from moot.server.completions.speaking import Speaking
+from moot.server.completions.tables import Tables
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
 from moot.server.mcp_asking import Asking
@@ -127,7 +133,9 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "revocations",
     "runs",
     "seating",
+    "speaking",
     "stateless",
+    "tables",
     "token_rates",
     "transcripts",
     "treasury",
@@ -173,6 +181,7 @@ class House:
         self.attaching = Attaching(self.file_store, registry)
         errands = Errands(database, speaker, self.budgets)
         self.stateless = Stateless(database, speaker, errands)
+        self.sittings = Sittings(speaker)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
         self._hold_trials(casting, errands)
@@ -201,6 +210,19 @@ class House:
         )
         self.seating = Seating(registry, self.personas)
         self.drafts = Drafts(self.seating, self.personas, self.projects)
+        usual = UsualTable(casting, registry, settings.line_up, settings.model)
+        self.tables = Tables(self.hall, self.planning, self.seating, usual, self.line_ups)
+        self.speaking = Speaking(
+            self.tables,
+            casting,
+            self.sittings,
+            Purses(database, errands),
+            self.budgets,
+            self.hall,
+            self.discussions,
+            self.file_store,
+            Hearing(self.feeds, self.events, self.runs),
+        )
         self._check_models(settings)
         self.limits = _limits(rates, counted)
         self.registry = registry
@@ -228,8 +250,10 @@ class House:
         for name, others in settings.fallback.items():
             for model in (name, *others):
                 self.seating.check(model, f"fallback of {name} in the settings")
-        if settings.clerk is not None:
-            self.seating.check(settings.clerk, "clerk in the settings")
+        named = {"clerk": (settings.clerk,) if settings.clerk else (), "line_up": settings.line_up}
+        for field, models in named.items():
+            for model in models:
+                self.seating.check(model, f"{field} in the settings")
 
     def _hold_trials(self, casting: Casting, errands: Errands) -> None:
         """Put together what judges answers and improves who gave them, and what proposes others."""
@@ -309,6 +333,7 @@ class House:
                 await self.titles.close()
                 await self.stateless.close()
                 await self.mcp.close()
+                await self.sittings.close()
                 await _cancelled(tasks)
 
     async def _launch(self) -> None:

@@ -14,6 +14,8 @@ from moot.server.account_routes import AccountRoutes
 from moot.server.auth import Authentication, provide_caller
 from moot.server.board_routes import BoardRoutes
 from moot.server.budget_routes import BudgetRoutes
+from moot.server.completions.problems import faced
+from moot.server.completions.routes import CompletionRoutes
 from moot.server.discussion_routes import DiscussionRoutes
 from moot.server.event_routes import changes
 from moot.server.file_routes import FileRoutes
@@ -60,6 +62,7 @@ ROUTES: list[ControllerRouterHandler] = [
     PerspectiveRoutes,
     UsageRoutes,
     BudgetRoutes,
+    CompletionRoutes,
     meta_routes.healthz,
     meta_routes.readyz,
     meta_routes.metrics,
@@ -82,7 +85,7 @@ def create_app(
         dependencies={"caller": provide_caller, **{name: _given(part) for name, part in given.items()}},
         middleware=[Authentication(accounts, limits, local)],
         guards=[standard, plain],
-        exception_handlers=HANDLERS,
+        exception_handlers={kind: faced(handler) for kind, handler in HANDLERS.items()},
         state=State({"limits": limits, "mcp": parts["mcp"]}),
         openapi_config=openapi.config(),
         request_class=JsonRequest,
