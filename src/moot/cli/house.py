@@ -5,13 +5,13 @@ import contextlib
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from moot.cli.settings import Rates as RateSettings
 from moot.cli.settings import Settings, data_folder
+from moot.cli.tenure import alone
 from moot.context.library import shipped
 from moot.engine import traces
 from moot.engine.accepting import Accepting
@@ -58,6 +58,9 @@ from moot.server.completions.speaking import Speaking
 from moot.server.completions.tables import Tables
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
+from moot.server.mcp_asking import Asking
+from moot.server.mcp_routes import McpFace
+from moot.server.mcp_tools import Tools
 from moot.server.origin import OwnSite
 from moot.server.page import Page
 from moot.server.page_files import STATIC, read
@@ -72,7 +75,6 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.files import Files
-from moot.store.holds import hold
 from moot.store.insights import Insights
 from moot.store.keys import ProviderKeys
 from moot.store.line_ups import LineUps
@@ -116,6 +118,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "knowledge",
     "limits",
     "line_ups",
+    "mcp",
     "painter",
     "personas",
     "perspectives",
@@ -224,6 +227,7 @@ class House:
         self._check_models(settings)
         self.limits = _limits(rates, counted)
         self.registry = registry
+        self.mcp = McpFace(self._mcp_tools())
 
     def _open_stores(self, database: Database) -> None:
         """Put together what is kept, and what is only read out of it."""
@@ -264,6 +268,29 @@ class House:
         )
         self.accepting = Accepting(database, self.worker, self.improvements)
         self.perspectives = Perspectives(self.personas, casting.models, errands)
+
+    def _mcp_tools(self) -> Tools:
+        asking = Asking(
+            self.hall,
+            self.drafts,
+            self.limits,
+            self.discussions,
+            self.line_ups,
+            self.events,
+            self.feeds,
+            self.runs,
+            self.revocations,
+        )
+        return Tools(
+            asking,
+            self.discussions,
+            self.transcripts,
+            self.line_ups,
+            self.projects,
+            self.knowledge,
+            self.limits,
+            self.embedder,
+        )
 
     def parts(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in PARTS}
@@ -307,6 +334,7 @@ class House:
                 self.painter.close()
                 await self.titles.close()
                 await self.stateless.close()
+                await self.mcp.close()
                 await self.sittings.close()
                 await _cancelled(tasks)
 
@@ -360,14 +388,14 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIterator[House]:
-    """Build a house on the database of the settings, and give it life."""
+async def opened(settings: Settings, environment: Mapping[str, str], address: str) -> AsyncIterator[House]:
+    """Build a house on the database of the settings, and give it life; others find it at its address."""
     traces.configure(environment)
     sealer = Sealer.load(data_folder(), environment)
     async with contextlib.AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(settings.database))
         if not database.is_postgres:
-            stack.enter_context(_alone(database.path))
+            stack.enter_context(alone(database.path, address))
         elif SECRET not in environment:
             log.warning(
                 "without %s the keys are sealed with a file of this machine, which others lack", SECRET
@@ -401,19 +429,6 @@ def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
     if settings.auth == "local" and not loopback:
         raise BadSettings("Without accounts only this machine is served: leave MOOT_AUTH out, or --host.")
     return settings.auth == "local" or (settings.auth is None and loopback and not settings.hosts)
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a file of SQLite for this process; several servers need Postgres."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.with_name(f"{path.name}.lock").open("w") as held:
-        if hold(held) is False:
-            raise BadSettings(
-                f"Another moot serve uses {path}. Stop it, name another file in MOOT_DATABASE_URL, or use Postgres, "
-                "which many servers can share."
-            )
-        yield
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
