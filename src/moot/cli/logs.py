@@ -12,7 +12,8 @@ USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
     "asctime",
     "taskName",
 }
-QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic")
+QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "httpx2")
+SILENT = "mcp"  # it logs what foreign servers said
 
 
 class JsonLines(logging.Formatter):
@@ -49,3 +50,4 @@ def configure() -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger(SILENT).setLevel(logging.CRITICAL + 1)
