@@ -26,6 +26,12 @@ def write_down(text: str) -> str:
     return "Written."
 
 
+async def write_and_hang(text: str) -> str:
+    """Write something down, and never return."""
+    write_down(text)
+    return await hang()
+
+
 def fail() -> str:
     """Fail."""
     raise ValueError("no such luck")
@@ -50,6 +56,7 @@ def megabyte() -> str:
 def made() -> MCPServer:
     server = MCPServer("test")
     server.add_tool(write_down)
+    server.add_tool(write_and_hang)
     for tool in (look_up, fail, hang, die, megabyte):
         server.add_tool(tool, annotations=READ_ONLY)
     return server
