@@ -121,7 +121,7 @@ async def test_calls_are_made_side_by_side_but_not_all_at_once() -> None:
         nonlocal now, most
         now += 1
         most = max(most, now)
-        for _ in range(10):
+        for _turn in range(10):
             await asyncio.sleep(0)
         now -= 1
         return ""

@@ -31,7 +31,7 @@ async def api(tmp_path: Path) -> AsyncIterator[Api]:
 async def test_a_server_of_one_s_own_is_stored_listed_and_deleted_and_its_headers_are_never_shown(
     api: Api,
 ) -> None:
-    body = {"url": URL, "headers": {"Authorization": CANARY}}
+    body: dict[str, Any] = {"url": URL, "headers": {"Authorization": CANARY}}
     assert (await api.call("PUT", "/tool-servers/mine", body)).status_code == 204
     listed = await api.call("GET", "/tool-servers")
     assert [(one["name"], one["url"]) for one in listed.json()] == [("mine", URL)]

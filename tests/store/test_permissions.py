@@ -34,7 +34,8 @@ async def call(database: Database) -> Call:
 async def test_an_answer_is_given_once_and_told_to_whoever_executes_the_run(
     database: Database, call: Call
 ) -> None:
-    permissions, told = Permissions(database), []
+    permissions = Permissions(database)
+    told: list[str] = []
     database.listen("moot_control", told.append)
     await permissions.ask(call)
     assert (await Runs(database).wishes(call.run)).answers == {}

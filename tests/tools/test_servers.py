@@ -12,17 +12,19 @@ def test_a_tool_is_trusted_by_its_name_or_with_all_the_others() -> None:
 
 
 async def test_a_command_of_the_settings() -> None:
-    box = configured("test", ServerConfig(command=COMMAND, env=("MISSING",)), {})
+    box = await configured("test", ServerConfig(command=COMMAND, env=("MISSING",)), {})
     assert "write_down" in [info.name for info in await box.tools()]
     await box.aclose()
 
 
 async def test_an_address_of_the_settings_may_be_of_this_machine_and_one_of_a_user_not() -> None:
     async with at_an_address() as url:
-        box = configured("test", ServerConfig(url=url, header_env={"Authorization": "KEY"}), {"KEY": "x"})
+        box = await configured(
+            "test", ServerConfig(url=url, header_env={"Authorization": "KEY"}), {"KEY": "x"}
+        )
         assert await box.tools()
         await box.aclose()
-        theirs = named_by_user("test", UserServer(url=url, headers={}), anywhere=False)
+        theirs = await named_by_user("test", UserServer(url=url, headers={}), anywhere=False)
         with pytest.raises(Unavailable, match="private network"):
             await theirs.tools()
         await theirs.aclose()

@@ -127,11 +127,11 @@ class Tooling:
     async def _source(self, tenant: str, name: str) -> Source:
         """Find a server; that of the operator comes before one of a user's own."""
         if (config := self._servers.get(name)) is not None:
-            return Source(configured(name, config, self._environment), config.trusts)
+            return Source(await configured(name, config, self._environment), config.trusts)
         if (stored := await self._stored.opened(tenant, name)) is None:
             raise NotFound(f"There is no tool server {name!r} any more.")
         url, headers = stored
-        toolbox = named_by_user(name, UserServer(url=url, headers=headers), anywhere=self.anywhere)
+        toolbox = await named_by_user(name, UserServer(url=url, headers=headers), anywhere=self.anywhere)
         return Source(toolbox, lambda _: False)
 
     async def _over_budget(self, account: str | None, cost: float) -> str | None:

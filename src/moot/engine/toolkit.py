@@ -130,7 +130,7 @@ class Toolkit:
         try:
             if offer is None:
                 return self._unknown(wanted.tool), 0.0
-            arguments = _checked(offer, wanted)
+            arguments = await asyncio.to_thread(_checked, offer, wanted)
             if isinstance(arguments, Outcome):
                 return arguments, 0.0
             if offer.info.effects and (refusal := await self._refusal(offer, wanted, round)) is not None:

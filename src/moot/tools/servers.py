@@ -1,8 +1,10 @@
 """Servers of tools as they are named: in the settings, by whoever runs Moot, or by a user, who has only addresses."""
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Literal
+from importlib import import_module
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -37,30 +39,31 @@ class UserServer(Struct, frozen=True, kw_only=True):
         return f"UserServer({self.url!r})"
 
 
-def configured(name: str, config: ServerConfig, environment: Mapping[str, str]) -> Toolbox:
+async def configured(name: str, config: ServerConfig, environment: Mapping[str, str]) -> Toolbox:
     """Make the toolbox of a server in the settings, which may be anywhere."""
-    from moot.tools.mcp import McpToolbox  # noqa: PLC0415 - slow to load, and not everybody has servers
-
     if config.url is not None:
         headers = {
             header: environment[variable]
             for header, variable in config.header_env.items()
             if variable in environment
         }
-        return _at(name, UserServer(url=config.url, headers=headers), anywhere=True)
-    from moot.tools.stdio import command_running  # noqa: PLC0415
-
+        return await named_by_user(name, UserServer(url=config.url, headers=headers), anywhere=True)
+    mcp, stdio = await _loaded("mcp"), await _loaded("stdio")
     given = {variable: environment[variable] for variable in config.env if variable in environment}
-    return McpToolbox(name, partial(command_running, config.command, given), list(given.values()))
+    connect = partial(stdio.command_running, config.command, given)
+    toolbox: Toolbox = mcp.McpToolbox(name, connect, list(given.values()))
+    return toolbox
 
 
-def named_by_user(name: str, server: UserServer, *, anywhere: bool) -> Toolbox:
-    return _at(name, server, anywhere=anywhere)
-
-
-def _at(name: str, server: UserServer, *, anywhere: bool) -> Toolbox:
-    from moot.tools.http import address_open  # noqa: PLC0415
-    from moot.tools.mcp import McpToolbox  # noqa: PLC0415
-
+async def named_by_user(name: str, server: UserServer, *, anywhere: bool) -> Toolbox:
+    """Make the toolbox of a server at an address, whose headers are secret, and so is each word of them."""
+    mcp, http = await _loaded("mcp"), await _loaded("http")
     secrets = [word for value in server.headers.values() for word in (value, *value.split()) if len(word) > 6]
-    return McpToolbox(name, partial(address_open, server.url, server.headers, anywhere=anywhere), secrets)
+    connect = partial(http.address_open, server.url, server.headers, anywhere=anywhere)
+    toolbox: Toolbox = mcp.McpToolbox(name, connect, secrets)
+    return toolbox
+
+
+async def _loaded(part: str) -> Any:
+    """Load what speaks to servers, which is slow, when the first one is needed, and while everything else goes on."""
+    return await asyncio.to_thread(import_module, f"moot.tools.{part}")
