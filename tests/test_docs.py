@@ -20,7 +20,7 @@ from tests.serving import serving
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>\w+)\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"# (\w+\.toml)\n")
+FILE = re.compile(r"# (\w+\.(?:toml|py))\n")
 LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#]+)")
 
 
@@ -64,7 +64,7 @@ def run(command: list[str], folder: Path) -> str:
 @pytest.mark.parametrize("block", blocks("console"), ids=place)
 def test_console_examples(block: Block, tmp_path: Path) -> None:
     """What a page shows under a file's name is in that file."""
-    for shown in blocks("toml"):
+    for shown in (*blocks("toml"), *blocks("py")):
         if shown.page == block.page and (named := FILE.match(shown.text)):
             (tmp_path / named[1]).write_text(shown.text)
     for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:

@@ -115,6 +115,14 @@ def ask(
             help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"
         ),
     ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            help="A server of tools of the settings, or SERVER/TOOL. May be given several times.",
+            metavar="NAME",
+        ),
+    ] = None,
     cap: Annotated[
         float | None, typer.Option(help="Begin nothing more once it has cost this much.", metavar="DOLLARS")
     ] = None,
@@ -147,6 +155,7 @@ def ask(
         turns=turns,
         board=board,
         cap=cap,
+        tools=tuple(tools or ()),
         json=json,
         usage=usage,
         config=config,

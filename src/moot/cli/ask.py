@@ -17,12 +17,14 @@ from moot.cli import loop, settings
 from moot.cli.ctrl_c import stopped_by_ctrl_c
 from moot.cli.options import Options, check, plan, typed
 from moot.cli.seating import Lane, seated
+from moot.cli.tools import workshop
 from moot.context.files import LARGEST, read_file
 from moot.context.question import question
 from moot.engine import inline
 from moot.engine.boards import ACTS, drawn
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
+from moot.engine.workshop import Workshop
 from moot.model.chunks import Usage
 from moot.model.errors import UsageError
 from moot.model.events import Event, Finding, RunEnded, TurnEnded
@@ -49,7 +51,9 @@ async def _run(options: Options, piped: str) -> int:
         lanes = await seated(options.models, files, chosen, registry)
         if options.cap is not None:
             await _tell_of_unknown_prices(lanes)
-        return await _ask(options, lanes, _asked(options, piped, files), Speaker(chosen.limits))
+        asked, speaker = _asked(options, piped, files), Speaker(chosen.limits)
+        async with workshop(options.tools, chosen.tools, os.environ) as tools:
+            return await _ask(options, lanes, asked, speaker, tools)
 
 
 async def _tell_of_unknown_prices(lanes: Sequence[Lane]) -> None:
@@ -112,7 +116,9 @@ class Following:
                 sys.stderr.write(f"moot: nothing came for {silent:.0f} s; Ctrl-C stops.\n")
 
 
-async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker: Speaker) -> int:
+async def _ask(
+    options: Options, lanes: Sequence[Lane], asked: Message, speaker: Speaker, tools: Workshop | None
+) -> int:
     participants = [lane.participant for lane in lanes]
     planned = plan(options, participants)
     chains = {lane.participant.id: lane.chain for lane in lanes}
@@ -121,7 +127,7 @@ async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker:
     patience = asyncio.create_task(following.say_when_silent()) if len(lanes) == 1 else None
     try:
         with stopped_by_ctrl_c(stop):
-            ended = await inline.run(planned, asked, chains, RunLog(following), speaker, stop)
+            ended = await inline.run(planned, asked, chains, RunLog(following), speaker, stop, tools)
     finally:
         if patience is not None:
             patience.cancel()
@@ -175,7 +181,9 @@ def _reader(options: Options, participants: Sequence[Participant]) -> Reader:
         return Transcript(sys.stdout, sys.stderr)
     if len(participants) == 1:
         return Solo(sys.stdout, sys.stderr)
-    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+    if (
+        not sys.stdout.isatty() or os.environ.get("TERM") == "dumb" or options.tools
+    ):  # which may ask something
         return Plain(sys.stdout, sys.stderr)
     from rich.console import Console
 
