@@ -153,6 +153,10 @@ def show(rows: Sequence[Row], found: Sequence[Goal]) -> None:
         figures = " | ".join(f"{row.seconds[size]:,.3f}" for size in sizes)
         chunk, times = 1e6 * row.seconds[100] / (100_000 / CHUNK), row.seconds[100] / rows[0].seconds[100]
         print(f"| {row.name} | {figures} | {chunk:,.2f} | {times:,.1f} |")
+    show_goals(found)
+
+
+def show_goals(found: Sequence[Goal]) -> None:
     print("\n| goal | wanted | found | |\n| --- | ---: | ---: | --- |")
     for goal in found:
         print(f"| {goal.name} | {goal.wanted} | {goal.found} | {'met' if goal.met else 'not met'} |")

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import signal
-import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +12,8 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from tests.cli.process import SCRIPT, Moot
+from tests.cli.process import Moot
+from tests.nursery import Forked
 
 SECONDS = 120.0
 LOOK_SECONDS = 0.02
@@ -63,9 +63,9 @@ class MootServer:
         )
         self.data = folder / "data" / "moot"
         self.log = folder / "serve.log"
-        self.command = [str(SCRIPT), "serve", "--host", host, "--port", "0", "--config", str(self.settings)]
+        self.arguments = ["serve", "--host", host, "--port", "0", "--config", str(self.settings)]
         self.url = ""
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
         self.http = aiohttp.ClientSession(
             cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(sock_read=SECONDS)
         )
@@ -73,15 +73,7 @@ class MootServer:
     async def start(self) -> None:
         """Start, or start again, and wait until requests are served."""
         told = len(self.logged())
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(  # noqa: S603, ASYNC220 - our own script
-                self.command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.moot.folder,
-                env=self.moot.environment,
-            )
+        self.process = Forked(self.arguments, self.moot.folder, self.moot.environment, self.log)
         self.url = await self._address(told)
         ready = await self.get("/readyz")
         assert ready.status == 200, ready
@@ -97,7 +89,7 @@ class MootServer:
         return self.log.read_text("utf-8") if self.log.exists() else ""
 
     @property
-    def running(self) -> "subprocess.Popen[bytes]":
+    def running(self) -> Forked:
         assert self.process is not None
         return self.process
 

@@ -1,4 +1,4 @@
-"""Write `src/wire.ts`: the types of all that goes between server and page, from the values of the server.
+"""Write `src/wire.ts`: the types of all that goes between server and page, and what both know, from the server.
 
 `python web/wire.py` writes it; a test fails where it is not what it should be.
 """
@@ -16,6 +16,7 @@ from moot.cli.house import PARTS
 from moot.model import discussions, requests
 from moot.model.changes import Change
 from moot.model.events import Event
+from moot.model.participants import COLOURS
 from moot.server.app import ROUTES
 from moot.server.bookmarks import Resync
 from moot.server.openapi import Form, Operation, operations
@@ -41,7 +42,7 @@ def typescript() -> str:
     structs = {name(info): info for info in STRUCTS}
     unions = [f"export type {one} = {written(inspect.type_info(type_))};\n" for one, type_ in UNIONS.items()]
     interfaces = [interface(structs[one]) for one in sorted(structs)]
-    return HEADER + "\n".join([*interfaces, *unions, _calls(CALLS)])
+    return HEADER + "\n".join([*interfaces, *unions, _colours(), _calls(CALLS)])
 
 
 def interface(info: inspect.StructType) -> str:
@@ -99,6 +100,12 @@ def _structs(infos: Iterable[inspect.Type]) -> Iterable[inspect.StructType]:
         waiting += [
             one for one in (getattr(info, "item_type", None), getattr(info, "value_type", None)) if one
         ]
+
+
+def _colours() -> str:
+    """Tell the colours of the seats, which transcripts have as well."""
+    listed = ", ".join(f'"{one}"' for one in COLOURS)
+    return f"export const COLOURS: readonly string[] = [{listed}];\n"
 
 
 def _calls(calls: Sequence[Operation]) -> str:

@@ -147,7 +147,7 @@ async def test_the_page_is_there_for_everybody_and_its_address_is_said(tmp_path:
 
 async def test_the_page_is_opened_on_demand(tmp_path: Path) -> None:
     server = MootServer(tmp_path, BROWSER=browser(tmp_path))
-    server.command.append("--open")
+    server.arguments.append("--open")
     try:
         await server.start()
         async with asyncio.timeout(SECONDS):
@@ -161,7 +161,7 @@ async def test_the_page_is_opened_on_demand(tmp_path: Path) -> None:
 
 async def test_without_a_browser_it_is_to_be_opened_by_hand(tmp_path: Path) -> None:
     server = MootServer(tmp_path, BROWSER=browser(tmp_path, code=1), PATH=str(tmp_path))
-    server.command.append("--open")
+    server.arguments.append("--open")
     try:
         await server.start()
         async with asyncio.timeout(SECONDS):

@@ -45,7 +45,7 @@ Wait a quarter; then the numbers are known.\
 
     def test_a_verdict_needs_a_reason(self) -> None:
         inquiry = agreement(POINTS, "run_1", ROOM)
-        assert inquiry.check(inquiry.answer(agree=True, reason=" ")) == "`reason` is empty"
+        assert inquiry.check(inquiry.answer(agree=True, reason=" ")) == "`reason` is empty."
 
 
 ROW = {"initialSummary": "a", "refinedSummary": "b", "changedPosition": False, "keyPoints": ["c"]}
@@ -143,7 +143,7 @@ I change my position: split it now.\
     def test_an_overview_is_needed(self) -> None:
         inquiry = summary([asked()], "run_1", ROOM, participants=TABLE)
         empty = msgspec.convert(HEADS | {"overview": "\n"}, type=inquiry.answer)
-        assert inquiry.check(empty) == "`overview` is empty"
+        assert inquiry.check(empty) == "`overview` is empty."
 
     def test_it_rests_on_what_was_said_and_on_nothing_else(self) -> None:
         once = summary(POINTS, "run_1", ROOM, participants=TABLE).basis

@@ -120,8 +120,8 @@ async def test_a_wrong_answer_is_asked_for_once_more_with_the_reason() -> None:
     ("answer", "reason"),
     [
         (BAD, "oval"),
-        ("I would rather not.", "truncated"),
-        ("}{", "truncated"),
+        ("I would rather not.", "no JSON object"),
+        ("}{", "no JSON object"),
         ('{"shape": "round"}', "legs"),
         ('{"shape": "round", "legs": [{"length": 0}]}', "legs"),
         ("[" * 10 + "{" * 100_000 + "}", "JSON|recursion"),

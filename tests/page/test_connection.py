@@ -46,7 +46,7 @@ def shelf(page: Page) -> Locator:
 async def killed(server: MootServer, page: Page) -> None:
     """Kill the server, so that it can be started again where the page looks for it, and see that this is said."""
     await expect(shelf(page)).to_contain_text("Connected")
-    server.command[server.command.index("--port") + 1] = str(urlsplit(server.url).port)
+    server.arguments[server.arguments.index("--port") + 1] = str(urlsplit(server.url).port)
     server.kill()
     await expect(shelf(page)).to_contain_text("No connection")
 

@@ -7,14 +7,15 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect, text, update
+from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from moot.model.errors import BadSettings, StoreUnavailable
 from moot.store.database import Database
 from moot.store.migration import HEAD, migrate
-from moot.store.schema import metadata, run
+from moot.store.schema import finding, metadata, run, run_event
 from tests.databases import KINDS, Kind, database_url
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import WORKER, employ, start
@@ -100,6 +101,27 @@ async def test_migrating_again_changes_nothing(kind: Kind, tmp_path: Path) -> No
         await migrate(database)
         async with database.write() as connection:
             assert (await connection.execute(update(run).values(status="completed"))).rowcount == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_notices_of_an_older_database_are_found_as_new_ones_are(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as database:
+        with monkeypatch.context() as older:
+            upgrade = command.upgrade
+            older.setattr(command, "upgrade", lambda config, _: upgrade(config, "0005"))
+            await migrate(database)
+        await settle(database)
+        await employ(database, WORKER)
+        id = (await start(database, await discuss(database))).id
+        told = ('{"type":"run_started"}', '{"type":"notice","message":"Slow."}', '{"type":"text_delta"}')
+        async with database.write() as connection:
+            rows = [{"run": id, "seq": seq, "body": body} for seq, body in enumerate(told)]
+            await connection.execute(insert(run_event), rows)
+        await migrate(database)
+        async with database.read() as connection:
+            assert (await connection.execute(select(finding))).all() == [(id, "notice/1", told[1])]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -49,6 +49,8 @@ ATTRIBUTES = {
     "html": {"lang"},
     "meta": {"charset", "http-equiv", "content", "name"},
     "a": {"href", "rel", "title"},
+    "article": {"style"},
+    "span": {"style"},
     "ol": {"start"},
     "th": {"scope", "style"},
     "td": {"style"},
@@ -89,7 +91,9 @@ GEOMETRY = {
     *("stroke-dasharray", "opacity", "fill-opacity", "stroke-opacity"),
 }
 LINK = re.compile(r"(https?://|mailto:)\S+|#msg_\w+")
-STYLE = re.compile(r"text-align:(left|right|center)|vertical-align:-?[\d.]+em")
+STYLE = re.compile(
+    r"text-align:(left|right|center)|vertical-align:-?[\d.]+em|--own:(#[0-9a-fA-F]{6}|var\(--soft\))"
+)
 
 
 class Node(Struct):

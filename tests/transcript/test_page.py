@@ -12,7 +12,7 @@ from msgspec.structs import fields, replace
 from moot.board.replay import EMPTY, replayed
 from moot.model.drawings import DrawCode, DrawLatex, DrawTable, DrawText
 from moot.model.faults import Fault
-from moot.model.participants import Participant
+from moot.model.participants import COLOURS, Participant
 from moot.model.versions import Turn
 from moot.transcript.page import POLICY, Page
 from tests.board.lesson import LESSON as DRAWN
@@ -31,6 +31,7 @@ from tests.transcript.samples import (
     turns,
 )
 
+NAMED = ("Alpha", "Beta", "Gamma")
 KEPT = {
     "id",
     "mode",
@@ -92,14 +93,27 @@ def test_it_needs_nothing_but_itself() -> None:
 
 def test_everybody_has_a_colour_that_stays() -> None:
     read = Reading(told())
-    cards = [node.attributes["class"].split() for node in read.nodes if node.name == "article"]
-    assert [one[-1] for one in cards] == ["nobody", "p0", "p1", "p2", "p0", "p2", "p0"]
+    cards = [node.attributes["style"] for node in read.nodes if node.name == "article"]
+    alpha, beta, gamma = (f"--own:{one}" for one in COLOURS[:3])
+    assert cards == ["--own:var(--soft)", alpha, beta, gamma, alpha, gamma, alpha]
     chips = {
-        node.text: node.attributes["class"]
+        node.text: node.attributes["style"]
         for node in read.nodes
-        if "name p" in node.attributes.get("class", "")
+        if node.name == "span" and node.text in NAMED
     }
-    assert chips == {"Alpha": "name p0", "Beta": "name p1", "Gamma": "name p2"}
+    assert chips == {"Alpha": alpha, "Beta": beta, "Gamma": gamma}
+
+
+@pytest.mark.parametrize(
+    ("own", "shown"), [("#123abc", "#123abc"), ("", COLOURS[0]), ("red;x:url(//a)", COLOURS[0])]
+)
+def test_a_colour_of_ones_own_is_kept_if_it_is_one(own: str, shown: str) -> None:
+    first, *others = DISCUSSION.participants
+    page = Page()
+    read = harmless(
+        page.begin(replace(DISCUSSION, participants=(replace(first, colour=own), *others))) + page.end(EMPTY)
+    )
+    assert [node.attributes["style"] for node in read.nodes if node.text == "Alpha"] == [f"--own:{shown}"]
 
 
 def test_a_quote_leads_to_the_answer_that_it_is_from() -> None:

@@ -65,7 +65,7 @@ def one_each(count: int) -> Callable[[Judgement], str | None]:
     def check(told: Judgement) -> str | None:
         if sorted(one.number for one in told.verdicts) == list(range(1, count + 1)):
             return None
-        return f"there must be exactly one verdict on each of the {count} assertions, by its number."
+        return f"There must be exactly one verdict on each of the {count} assertions, by its number."
 
     return check
 

@@ -26,7 +26,7 @@ def ledger(said: Sequence[Message], run: str, room: int) -> Inquiry:
         request=requested("keep_the_ledger", shown),
         answer=_ledger_form(tuple(labels)),
         found=lambda told: LedgerMade(basis=rests_on, ledger=_ledger(told, labels)),
-        check=lambda told: None if told.claims else "`claims` is empty: name at least one",
+        check=lambda told: None if told.claims else "`claims` is empty: name at least one.",
     )
 
 

@@ -41,7 +41,7 @@ def agreement(said: Sequence[Message], run: str, room: int) -> Inquiry:
         request=requested("do_they_agree", shown),
         answer=Verdict,
         found=lambda told: Agreed(basis=rests_on, agree=told.agree, reason=told.reason, saved=saved),
-        check=lambda told: None if told.reason.strip() else "`reason` is empty",
+        check=lambda told: None if told.reason.strip() else "`reason` is empty.",
     )
 
 
@@ -68,7 +68,7 @@ def summary(said: Sequence[Message], run: str, room: int, *, participants: Seque
         request=requested("summarise", shown),
         answer=form,
         found=found,
-        check=lambda told: None if told.overview.strip() else "`overview` is empty",
+        check=lambda told: None if told.overview.strip() else "`overview` is empty.",
     )
 
 

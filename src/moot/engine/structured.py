@@ -73,7 +73,7 @@ async def structured(
         reply = assistant(ended.message.text), user(written("ask_again").format(reason=value))
         ask = replace(ask, messages=(*ask.messages, *reply))
     asked = "was asked twice and " if asks > 1 else ""
-    words = f"{shaped.model} {asked}did not answer in the form that is needed ({value}). Try again, or choose another model."
+    words = f"{shaped.model} {asked}did not answer in the form that is needed. {value} Try again, or choose another model."
     return replace(shaped, fault=fault("bad_response", words))
 
 
@@ -153,9 +153,12 @@ def _encoded(value: object) -> bytes:
 def _understood(ended: TurnEnded, type_: type[T], check: Callable[[T], str | None]) -> T | str:
     """Read the JSON object in an answer, whatever stands around it; words say what is wrong with it."""
     text = ended.message.text.replace(ESCAPED_NUL, "")
+    cut = " The answer was cut off at the token limit: write less." if ended.finish == "length" else ""
+    found = text[text.find("{") : text.rfind("}") + 1]
+    if not found:
+        return f"There is no JSON object in it.{cut}"
     try:
-        value = msgspec.json.decode(text[text.find("{") : text.rfind("}") + 1], type=type_)
+        value = msgspec.json.decode(found, type=type_)
     except (msgspec.DecodeError, RecursionError) as error:
-        cut = " The answer was cut off at the token limit: write less." if ended.finish == "length" else ""
         return f"{' '.join(str(error).split())}.{cut}"
     return check(value) or value

@@ -34,6 +34,8 @@ NAMES = [
     "Psi",
     "Omega",
 ]
+# Hues far apart from each other, in the order of the seats; each is readable on light and dark.
+COLOURS = ("#2f7d80", "#b4532a", "#6a5acd", "#a07a12", "#b03a6b", "#3f7f3f", "#3a6fb5", "#8a5a44")
 
 
 class Participant(Struct, frozen=True, omit_defaults=True):

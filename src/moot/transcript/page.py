@@ -1,5 +1,6 @@
 """A transcript to look at: one HTML file with its own style, no script, and nothing that is loaded from anywhere."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files as resources
@@ -13,6 +14,7 @@ from moot.context.lesson import actions_in
 from moot.engine.reports import Report
 from moot.model.discussions import Discussion, Message
 from moot.model.files import StoredFile
+from moot.model.participants import COLOURS
 from moot.model.tools import ToolUse
 from moot.model.versions import Turn
 from moot.transcript.facts import Names, called, figures, meant_for, moment, speaker, stage, trouble, version
@@ -21,7 +23,8 @@ from moot.transcript.minutes import minutes
 from moot.transcript.rendering import Rendering
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-COLOURS = 8
+HUE = re.compile(r"#[0-9a-fA-F]{6}")
+SOFT = "var(--soft)"
 
 
 class Page:
@@ -31,12 +34,12 @@ class Page:
     def __init__(self, rendering: Rendering | None = None) -> None:
         self._rendered = rendering or Rendering()
         self._names = Names()
-        self._seats: dict[str, int] = {}
+        self._hues: dict[str, str] = {}
         self._stage: tuple[str | None, str | None] = (None, None)
 
     def begin(self, discussion: Discussion) -> str:
         for who in discussion.participants:
-            self._sit(who.id, who.name)
+            self._sit(who.id, who.name, who.colour)
         return f"{_head(discussion.title)}{self._introduction(discussion)}\n"
 
     def said(self, turns: Sequence[Turn], files: Mapping[str, StoredFile]) -> str:
@@ -56,15 +59,18 @@ class Page:
         written = element("footer", f"Written by Moot {words(__version__)}.")
         return f"{drawn}\n{written}\n</main>\n</body>\n</html>\n"
 
-    def _sit(self, id: str, name: str | None) -> None:
+    def _sit(self, id: str, name: str | None, colour: str | None = None) -> None:
+        """Give somebody a name and a colour that stay; without one of its own it has that of its seat."""
         self._names.setdefault(id, name or id)
-        self._seats.setdefault(id, len(self._seats) % COLOURS)
+        chosen = colour if colour and HUE.fullmatch(colour) else COLOURS[len(self._hues) % len(COLOURS)]
+        self._hues.setdefault(id, chosen)
 
-    def _colour(self, participant: str | None) -> str:
-        return f"p{self._seats[participant]}" if participant in self._seats else "nobody"
+    def _style(self, participant: str | None) -> str:
+        return f"--own:{self._hues.get(participant or '', SOFT)}"
 
     def _chip(self, participant: str) -> str:
-        return element("span", words(self._names[participant]), class_=f"name {self._colour(participant)}")
+        name = words(self._names[participant])
+        return element("span", name, class_="name", style=self._style(participant))
 
     def _introduction(self, discussion: Discussion) -> str:
         seats = [
@@ -117,8 +123,8 @@ class Page:
             _figures(message),
             *(self._folded(version(other), other.content) for other in turn.others),
         ]
-        classes = f"{kind} {message.role} {message.status} {self._colour(message.participant)}"
-        return element("article", *parts, id=message.id, class_=classes) + "\n"
+        classes, style = f"{kind} {message.role} {message.status}", self._style(message.participant)
+        return element("article", *parts, id=message.id, class_=classes, style=style) + "\n"
 
     def _by(self, message: Message) -> str:
         asides = [message.model, meant_for(message, self._names)]

@@ -35,7 +35,8 @@ class Transcripts:
         told: set[str] = set()
         yield await self._written(lambda: form.begin(discussion))
         # A reader that leaves must not break a connection in the middle of a query.
-        now = await asyncio.shield(self._snapshots.of(discussion.id))
+        seats = [who.id for who in discussion.participants]
+        now = await asyncio.shield(self._snapshots.of(discussion.id, seats))
         runs = await asyncio.shield(self._runs.of(tenant, discussion.id))
         last: str | None = None
         async for page in self._pages(now):

@@ -1,6 +1,6 @@
 /** Who sits at the table, as the page shows them: a name, a colour, the same wherever they appear. */
 
-import type { Discussion, Participant } from "../wire.ts";
+import { COLOURS, type Discussion, type Participant } from "../wire.ts";
 
 export interface Person {
   readonly id: string;
@@ -9,9 +9,6 @@ export interface Person {
   readonly model: string | null;
   readonly participant: Participant | null;
 }
-
-/** Hues far apart from each other, in the order of the seats; each is readable on light and dark. */
-const COLOURS = ["#2f7d80", "#b4532a", "#6a5acd", "#a07a12", "#b03a6b", "#3f7f3f", "#3a6fb5", "#8a5a44"];
 
 export function person(discussion: Discussion | null, id: string, name: string | null = null): Person {
   const seats = discussion?.participants ?? [];

@@ -1,0 +1,1 @@
+"""Discord: what is said at the table, as messages of a channel."""

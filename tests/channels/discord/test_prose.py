@@ -1,0 +1,81 @@
+"""Lines, sentences, and what keeps them together."""
+
+import pytest
+
+from moot.channels.discord.pieces import Prose, Table
+from moot.channels.discord.prose import LONGEST_PROSE
+from tests.channels.discord.streaming import pieces
+
+
+def texts(text: str, *, sentences: bool = False) -> list[str]:
+    return [piece.text for piece in pieces(text, sentences=sentences)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("One\nTwo", ["One\n", "Two"]),
+        ("One\n\n\nTwo\n", ["One\n", "\n\nTwo\n"]),
+        ("One\n", ["One\n"]),  # the last character of all decides nothing
+        ("\n\n", []),
+        ("One (a\nb) c\nTwo", ["One (a\nb) c\n", "Two"]),
+        ('He said "a\nb" c\nTwo', ['He said "a\nb" c\n', "Two"]),
+        ("「一\n二」\n三", ["「一\n二」\n", "三"]),
+        ("[a\nb](https://a.b)\nTwo", ["[a\nb](https://a.b)\n", "Two"]),
+        ("<b\nc> d\nTwo", ["<b\nc> d\n", "Two"]),
+        ("1 < 2\nTwo", ["1 < 2\n", "Two"]),
+        ("||a|| b\nTwo", ["||a|| b\n", "Two"]),
+        ("`(`\nTwo", ["`(`\n", "Two"]),
+        ("use ```x``` here\nTwo", ["use ```x``` here\n", "Two"]),
+        ("One. Two.", ["One. Two."]),
+    ],
+)
+def test_a_line_is_a_piece_unless_a_mark_is_open(text: str, wanted: list[str]) -> None:
+    assert texts(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("One. Two? Three! Four", ["One.", " Two?", " Three!", " Four"]),
+        ("Ask Dr. Who, e.g. at 3.5 o'clock... So. Two", ["Ask Dr. Who, e.g. at 3.5 o'clock... So.", " Two"]),
+        ("In the U.S. it is so. Two", ["In the U.S. it is so.", " Two"]),
+        ("He said (one. Two) so. Three", ["He said (one. Two) so.", " Three"]),
+        ('He said "One. Two." Then', ['He said "One. Two."', " Then"]),
+        ("一。二「三。四」五。", ["一。", "二「三。四」五。"]),
+        ("一。」二", ["一。」", "二"]),
+        ("see https://a.jp/b。c and", ["see https://a.jp/b。c and"]),
+        ("see https://a.b/c. Two", ["see https://a.b/c.", " Two"]),
+        ("run `a. b` now. Two", ["run `a. b` now.", " Two"]),
+        ("1. One\n2. Two", ["1. One\n", "2. Two"]),
+        ("What?! No", ["What?!", " No"]),
+        ("One.", ["One."]),
+    ],
+)
+def test_a_sentence_is_a_piece_where_that_is_wanted(text: str, wanted: list[str]) -> None:
+    assert texts(text, sentences=True) == wanted
+
+
+def test_a_mark_that_never_closes_holds_no_more_than_a_long_piece() -> None:
+    lines = "a line of words\n" * 100
+    found = texts(f"({lines}")
+    assert "".join(found) == f"({lines}"
+    assert len(found[0]) == LONGEST_PROSE
+    assert found[-1] == "a line of words\n"
+
+
+def test_a_long_paragraph_is_cut_after_a_sentence() -> None:
+    text = "This is a sentence of words. " * 100
+    found = texts(text)
+    assert "".join(found) == text
+    assert all(piece.endswith(".") for piece in found[:-1])
+    assert all(700 <= len(piece) <= 1200 for piece in found[:-1])
+
+
+def test_a_table_is_never_cut_and_ends_what_was_before_it() -> None:
+    table = "| a | b |\n|---|---|\n" + "| some words. | more (words |\n" * 100
+    assert pieces(f"Look (here:\n{table}\nTwo") == [
+        Prose("Look (here:\n"),
+        Table(table),
+        Prose("\nTwo"),
+    ]
