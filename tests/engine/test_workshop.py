@@ -16,7 +16,7 @@ ALPHA = Participant("alpha", "Alpha", "scripted/echo")
 
 class Broken(FakeToolbox):
     async def tools(self) -> Sequence[ToolInfo]:
-        raise Unavailable("The tool server broken did not start within 20 s.")
+        raise Unavailable("The tool server broken did not start within 45 s.")
 
 
 class Shop:
@@ -49,7 +49,7 @@ async def test_a_participant_has_the_tools_that_it_names() -> None:
 
 async def test_a_server_that_fails_leaves_the_others_and_is_told_of_once() -> None:
     shop = Shop()
-    words = "The tool server broken did not start within 20 s. Its tools are left out."
+    words = "The tool server broken did not start within 45 s. Its tools are left out."
     assert await shop.kit("broken", "notes/read", "gone") == (
         ["notes__read"],
         [words, "There is no tool server 'gone' any more. Its tools are left out."],

@@ -42,7 +42,7 @@ from moot.providers.registry import Resolved
 from moot.streams.act import Act
 from moot.streams.stop import Stop
 
-OPENING_SECONDS = 60.0  # for all servers of tools together; each has less
+OPENING_SECONDS = 90.0  # for all servers of tools together; each has less
 
 
 class Turns:

@@ -19,7 +19,7 @@ from moot import __version__
 from moot.model.errors import MootError, Unavailable
 from moot.model.tools import LONGEST_ARGUMENTS, Outcome, ToolInfo, cut
 
-START_SECONDS = 20.0  # to start and to list its tools
+START_SECONDS = 45.0  # to start and to list its tools
 CLOSE_SECONDS = 8.0  # to end by itself, or be killed
 MOST_TOOLS, MOST_PAGES = 128, 20
 DESCRIPTION = 2000
