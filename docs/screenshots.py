@@ -91,7 +91,7 @@ SCENES = (
         ],
         mode="directed",
         rules={"directed": {"turns": 8}},
-        ready="The word is yours.",
+        ready="It is your turn.",
     ),
 )
 

@@ -52,7 +52,7 @@ def read(*events: Event) -> tuple[str, str]:
 def test_who_speaks_what_is_said_and_done_stand_in_their_order() -> None:
     out, err = read(
         CLASS,
-        decides("mira", "It was to begin."),
+        decides("mira", "Chosen to begin."),
         begins("mira"),
         does("mira", DrawText(content="1 + 3", x=1, y=1, element_id="sum")),
         says("mira", "Look "),
@@ -72,7 +72,7 @@ Now go on.
 
 """)
     assert err == snapshot("""\
-moot: Mira (teacher) has the word. It was to begin.
+moot: Mira (teacher) has the word. Chosen to begin.
 moot: wb_dance was left out: There is no such action.
 moot: You have the word. Do you see it?
 """)

@@ -71,7 +71,7 @@ def test_a_price_that_is_not_known_makes_everything_unknown() -> None:
 
 
 def test_a_director_is_counted_where_a_model_was_asked() -> None:
-    rules = Decided(basis="1", turn=0, next="alpha", reason="It was to begin.")
+    rules = Decided(basis="1", turn=0, next="alpha", reason="Chosen to begin.")
     asked = Decided(
         basis="2", turn=1, next="beta", reason="Now.", by="model", model="a/one", usage=Usage(9, 1), cost=0.05
     )

@@ -144,6 +144,7 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
         "MOOT_METRICS_TOKEN": "a token for prometheus",
         "MOOT_BUDGET": "2.50",
         "MOOT_HOSTS": "moot.example, moot.home",
+        "MOOT_LINE_UP": "ollama/llama3.2, ollama/qwen3",
     }
     assert load(None, environment) == Settings(
         database_url="sqlite:////srv/moot.db",
@@ -154,6 +155,7 @@ def test_the_environment_says_how_to_serve(folders: Folders) -> None:
         metrics_token="a token for prometheus",
         budget=2.5,
         hosts=("moot.example", "moot.home"),
+        line_up=("ollama/llama3.2", "ollama/qwen3"),
     )
 
 

@@ -52,7 +52,7 @@ def floor(
         (floor("mira", "tom-", "li-"), END, "Two turns in a row came to nothing."),
         (floor(agents=(MIRA,)), "mira", "Only Mira is here."),
         (floor("mira", agents=(MIRA,)), USER, "Mira has answered."),
-        (floor(trigger="li", words="Tom, why?"), "li", "It was to begin."),
+        (floor(trigger="li", words="Tom, why?"), "li", "Chosen to begin."),
         (floor(trigger="nobody", words="Why?"), "mira", "The user's question waits for an answer."),
         (floor(words="What do you think, tom?"), "tom", "The user spoke to Tom."),
         (floor("tom", words="Tom and Li, speak."), "li", "The user spoke to Li."),
@@ -167,7 +167,7 @@ def test_there_always_is_a_valid_decision_and_an_end(
     decided = by_rules(stands) or fallback(stands)
     known = {who.id for who in present}
     assert decided.next in {*known, USER, END}
-    if decided.next in known and len(known) > 1 and stands.spoke and decided.reason != "It was to begin.":
+    if decided.next in known and len(known) > 1 and stands.spoke and decided.reason != "Chosen to begin.":
         named = decided.reason.startswith("The user spoke to")
         assert named or decided.next != stands.spoke[-1].participant
     if stands.turn >= stands.limit:

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Sequence
 
 from moot.engine.log import RunLog
@@ -17,3 +18,14 @@ async def test_events_are_numbered_without_gaps_and_stamped() -> None:
     assert {event.run for event in read} == {log.run}
     assert all(event.at > 0 for event in read)
     assert [event.at for event in read] == sorted(event.at for event in read)
+
+
+async def test_a_reader_that_takes_its_time_is_waited_for() -> None:
+    read: list[Event] = []
+
+    async def reader(events: Sequence[Event]) -> None:
+        await asyncio.sleep(0)
+        read.extend(events)
+
+    await RunLog(reader).append([RunStarted(participants=())])
+    assert len(read) == 1

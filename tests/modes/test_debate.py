@@ -35,6 +35,13 @@ async def test_all_answer_alone_then_read_each_other_and_the_lead_sums_up_beside
     ]
 
 
+async def test_where_nobody_keeps_minutes_there_is_only_the_synthesis() -> None:
+    table = FakeTable(plan("debate", 3, minutes=False))
+    await debate(table)
+    assert "synthesis/0/alpha sees briefed" in table.told
+    assert not any("looks for" in line for line in table.told)
+
+
 async def test_whoever_failed_takes_no_part_in_what_follows() -> None:
     table = FakeTable(plan("debate", 3, debate=Debate(ledger=False)), {"beta": ["failed"]})
     await debate(table)

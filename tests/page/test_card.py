@@ -213,8 +213,18 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     await page.keyboard.press("ArrowRight")
     await expect(card(page, "Steady")).to_be_visible()
     await axe(page)
+    # Whom one addresses alone has no tabs, and as much room as with them.
+    with_tabs = await cards.bounding_box()
+    only = await server.post(f"/api/discussions/{id}/messages", {"message": "And you?", "to": ["echo"]})
+    await server.heard(only.body["run"]["id"])
+    await expect(cards).to_have_count(2)
+    alone = await cards.nth(1).bounding_box()
+    assert with_tabs is not None
+    assert alone is not None
+    assert alone["width"] == with_tabs["width"]
     await page.get_by_role("button", name="Tabs").click()
 
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady', 'thinker')}")
     await page.set_viewport_size({"width": 390, "height": 844})
     dots = page.get_by_role("group", name="Answers")
     await expect(dots.get_by_role("button", name="Echo")).to_have_attribute("aria-current", "true")

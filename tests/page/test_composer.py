@@ -69,11 +69,15 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
     await expect(page.get_by_role("article").nth(3)).to_contain_text("Begun anew")
 
     await page.get_by_role("button", name="More about this message").last.click()
-    await page.get_by_role("menuitem", name="Correct the words").click()
-    await page.get_by_label("Words").fill("Begun at last")
+    await page.get_by_role("menuitem", name="Edit the message").click()
+    await page.get_by_label("Words").fill("Begun at last\n```py\nx = 1\n```")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("You · edited")).to_be_visible()
-    await expect(page.get_by_text("Begun at last")).to_be_visible()
+    await expect(page.get_by_text("Begun at last", exact=True)).to_be_visible()
+    code = page.locator(".asked").last.locator("figure.code")
+    await expect(code.locator("figcaption")).to_contain_text("py")
+    await expect(code.locator("code")).to_have_text("x = 1")
+    await axe(page)
 
 
 async def test_participants_and_other_discussions_are_mentioned_by_keyboard_and_mouse(
@@ -183,7 +187,7 @@ async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServe
     await expect(page.get_by_text("what you send now interrupts it")).to_have_count(0)
 
     await box(page).fill("")
-    go_on = page.get_by_role("group", name="Go on without you")
+    go_on = page.get_by_role("group", name="Let them go on")
     await go_on.get_by_label("For how many turns").press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Stop", exact=True).click()
@@ -228,7 +232,7 @@ async def test_a_message_whose_answer_was_lost_is_not_taken_twice_also_after_a_r
     page.on("request", lambda one: sent.append(one) if one.url.endswith("/messages") else None)
     await page.route("**/messages", lost, times=1)
     await page.get_by_role("button", name="Price").click()
-    await page.get_by_label("It may cost").fill("0.5")
+    await page.get_by_label("Spending limit").fill("0.5")
     await page.keyboard.press("Escape")
     await box(page).fill("And square?")
     await box(page).press("Enter")

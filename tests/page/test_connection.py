@@ -16,7 +16,7 @@ from tests.page.watching import Watch
 from tests.serving import MootServer
 
 LOOK_MILLISECONDS = 30
-WAITS = "Waits for the connection"
+WAITS = "Waiting for the connection"
 KEPT = "No connection: what you write is kept, and can be sent when it is back."
 COUNT_BREATHING = """() => [...document.querySelectorAll('*')]
   .filter((one) => one.checkVisibility() && getComputedStyle(one).animationName === 'breathe').length"""
@@ -92,7 +92,7 @@ async def test_a_reload_in_the_middle_loses_nothing(server: MootServer, page: Pa
     for place, text in enumerate(before):
         await expect(page.get_by_role("article").nth(place)).to_contain_text(text)
     await complete(page, before)
-    await expect(said).to_have_text("2 answers are there.")
+    await expect(said).to_have_text("2 answers are ready.")
 
 
 async def test_a_lost_network_is_said_and_then_made_up_for(
@@ -134,7 +134,7 @@ async def test_what_is_written_while_nobody_listens_is_kept_priced_and_sent(
         await page.goto(f"{server.url}/d/{id}")
         box = page.get_by_role("textbox", name="Your message")
         send = page.get_by_role("button", name="Send", exact=True)
-        price = page.get_by_title("What this costs, and what it may cost")
+        price = page.get_by_title("Price estimate and limit")
         await box.fill("And")
         await expect(price).to_contain_text("1 call")
         await killed(server, page)
@@ -162,7 +162,7 @@ async def test_a_restored_draft_is_priced_when_the_connection_is_back(
         id = await discussed(server, "Tables")
         await page.goto(f"{server.url}/d/{id}")
         box = page.get_by_role("textbox", name="Your message")
-        price = page.get_by_title("What this costs, and what it may cost")
+        price = page.get_by_title("Price estimate and limit")
         await box.fill("And now?")
         await expect(price).to_contain_text("1 call")
         await page.route("**/api/estimate", lambda route: route.abort(), times=1)
@@ -342,7 +342,7 @@ async def test_a_search_that_is_taken_back_says_nothing_of_itself_when_its_answe
         await late.continue_()
     await (await found.value).finished()
     await frames_pass(page, 30)
-    await expect(shelf(page).get_by_text("Found, also in the archive")).to_have_count(0)
+    await expect(shelf(page).get_by_text("Results, archive included")).to_have_count(0)
 
 
 async def test_who_waits_for_more_of_the_list_gets_it_before_the_list_is_read_anew(

@@ -66,13 +66,13 @@ async def _findings_are_shown(page: Page) -> None:
     await expect(flips).to_contain_text("after Alpha spoke")
     ranking = page.get_by_role("region", name="Ranking")
     await expect(ranking.get_by_role("listitem")).to_have_count(3)
-    await ranking.get_by_text("Who put whom where").click()
+    await ranking.get_by_text("All votes").click()
     await expect(ranking.get_by_role("rowheader", name="Gamma")).to_be_visible()
     claims = page.get_by_role("region", name="Claims").get_by_role("article")
     await expect(claims.filter(has_text="Minority view")).to_contain_text("Without figures")
     synthesis = page.get_by_role("region", name="Synthesis")
     await expect(synthesis.get_by_role("article").first).to_contain_text("Split it, in two steps.")
-    await expect(synthesis.get_by_text("The synthesis before")).to_be_visible()
+    await expect(synthesis.get_by_text("Earlier synthesis")).to_be_visible()
 
 
 async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, page: Page) -> None:

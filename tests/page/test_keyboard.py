@@ -95,7 +95,7 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
 
     asked = page.get_by_role("region", name="What was said")
     await walk(page, asked, "Shift+Tab")
-    await more(page, asked.locator(".asked"), "Correct the words")
+    await more(page, asked.locator(".asked"), "Edit the message")
     await expect(asked.get_by_label("Words")).to_be_focused()
     await page.keyboard.type(" Or a square one?")
     await page.keyboard.press("Control+Enter")
@@ -208,7 +208,7 @@ async def test_a_question_is_asked_and_its_answer_looked_behind_by_keys_alone(
     await page.goto(server.url)
     question = page.get_by_label("Your question")
     await expect(question).to_be_focused()
-    await walk(page, page.get_by_role("button", name="A played debate"))
+    await walk(page, page.get_by_role("button", name="Sample debate"))
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
     await walk(page, page.get_by_role("radio", name="Debate"))

@@ -54,7 +54,7 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
     board = page.get_by_role("complementary", name="Whiteboard")
     said = page.get_by_role("region", name="What was said")
 
-    await expect(said.get_by_text("The word is yours.")).to_be_visible()
+    await expect(said.get_by_text("It is your turn.")).to_be_visible()
     await expect(said).to_contain_text("Is the next edge clear to you, too?")
     await expect(said.get_by_role("listitem").nth(1)).to_contain_text(
         "A listener should say what is not clear."
@@ -69,7 +69,7 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
     moment = board.get_by_role("slider", name="Moment")
     await expect(said.get_by_role("button", name="changes the code")).to_be_visible()
     await expect(said.get_by_text("Left out: spotlight is for teachers.")).to_be_visible()
-    await expect(said.get_by_text("The word is yours.")).to_be_visible()
+    await expect(said.get_by_text("It is your turn.")).to_be_visible()
     await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
 
     await moment.press("Home")
@@ -98,6 +98,11 @@ async def test_a_lesson_is_heard_seen_and_played_again(server: MootServer, page:
     await board.get_by_role("button", name="Pause").click()
     await board.get_by_role("button", name="End").click()
     await expect(board.get_by_role("img")).to_have_attribute("alt", WHOLE)
+    await page.emulate_media(color_scheme="dark")
+    await expect(board.get_by_role("img")).to_have_attribute("src", re.compile("dark=true"))
+    download = board.get_by_role("link", name="Download the board")
+    await expect(download).not_to_have_attribute("href", re.compile("dark"))
+    await axe(page)
     assert fetched.most == 1, fetched.boards
 
 
@@ -108,11 +113,11 @@ async def test_a_further_question_goes_on_at_the_same_board(server: MootServer, 
     board = page.get_by_role("complementary", name="Whiteboard")
     moment = board.get_by_role("slider", name="Moment")
     await expect(moment).to_have_attribute("max", "5")
-    await expect(page.get_by_text("It is over. All 2 turns were taken.")).to_be_visible()
+    await expect(page.get_by_text("The lesson is over. All 2 turns were taken.")).to_be_visible()
     await page.get_by_role("textbox", name="Your message").fill("Beta, can it be tried out?")
     await page.keyboard.press("Enter")
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("Odd numbers.*python code"))
-    await expect(page.get_by_text("It is over.")).to_have_count(2)
+    await expect(page.get_by_text("The lesson is over.")).to_have_count(2)
     await expect(board.get_by_role("img")).to_be_in_viewport(ratio=1)
     assert int(await moment.get_attribute("max") or 0) > 6
     await moment.press("Home")

@@ -1,21 +1,18 @@
 """Every view on a phone, where it is touched, and in the dark: nothing is cut off, too small or hard to read."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.page.axe import axe
-from tests.page.patience import PATIENCE_MILLISECONDS
+from tests.page.phone import phone
 from tests.page.reading import discussed, opened, reading
 from tests.page.test_advisors import TABLE
 from tests.page.test_lesson import LESSON
-from tests.page.watching import Watch
 from tests.serving import MootServer
 
-WIDTH, HEIGHT = 390, 844
 DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
 SMALL = """() => {
     const ACTS = "a[href], button, input, select, textarea, summary, [role=tab], [role=switch], [role=slider]";
@@ -116,21 +113,6 @@ async def _voices(page: Page) -> None:
     await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
     await wizard.get_by_role("combobox", name="Model that proposes them").fill("scripted/clerk")
     await expect(wizard.get_by_role("button", name="Next")).to_be_enabled()
-
-
-@asynccontextmanager
-async def phone(browser: Browser) -> AsyncIterator[Page]:
-    context = await browser.new_context(
-        viewport={"width": WIDTH, "height": HEIGHT}, has_touch=True, is_mobile=True, reduced_motion="reduce"
-    )
-    context.set_default_timeout(PATIENCE_MILLISECONDS)
-    try:
-        page = await context.new_page()
-        watch = Watch(page)
-        yield page
-    finally:
-        await context.close()
-    watch.clean()
 
 
 async def test_every_view_fits_a_phone_and_is_readable_in_the_dark(

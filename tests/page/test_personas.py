@@ -8,7 +8,7 @@ from tests.serving import MootServer
 
 async def test_a_shipped_persona_is_read_and_a_copy_of_it_is_changed(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/personas")
-    shipped = page.get_by_role("region", name="Ship with Moot")
+    shipped = page.get_by_role("region", name="Included with Moot")
     await expect(shipped.get_by_role("button", name="Advocate", exact=True)).to_be_visible()
     await axe(page)
     await page.get_by_label("Search personas").fill("teacher")

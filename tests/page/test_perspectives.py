@@ -11,9 +11,16 @@ async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
     server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("status of 400")  # a model that does not exist, below
+    wizard = page.get_by_role("dialog", name="Find perspectives")
+    await page.goto(server.url)
+    await page.get_by_label("Your question").fill("Shall I move abroad for work?")
+    await page.get_by_role("button", name="Find perspectives").click()
+    await expect(wizard.get_by_label("Your situation")).to_have_value("Shall I move abroad for work?")
+    await page.keyboard.press("Escape")
+    await expect(wizard).to_have_count(0)
+
     await page.goto(f"{server.url}/personas")
     await page.get_by_role("button", name="Find perspectives").click()
-    wizard = page.get_by_role("dialog", name="Find perspectives")
     await wizard.get_by_label("Your situation").fill("I may move abroad for work.")
     await wizard.get_by_role("combobox", name="Model that proposes them").fill("scripted/nobody")
     await wizard.get_by_role("button", name="Next").click()

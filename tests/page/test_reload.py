@@ -59,6 +59,6 @@ async def test_who_was_stopped_is_said_again(server: MootServer, page: Page) -> 
     await page.reload()
     await expect(said).to_have_text("Alpha was stopped. Beta is speaking.")
     await page.get_by_role("button", name="Stop", exact=True).click()
-    await expect(said).to_have_text("0 answers are there. Alpha and Beta were stopped.")
+    await expect(said).to_have_text("0 answers are ready. Alpha and Beta were stopped.")
     await page.reload()
-    await expect(said).to_have_text("0 answers are there. Alpha and Beta were stopped.")
+    await expect(said).to_have_text("0 answers are ready. Alpha and Beta were stopped.")

@@ -19,7 +19,7 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
     said = page.get_by_role("region", name="What was said")
     await expect(said.get_by_role("heading", name="Round 2")).to_be_visible()
-    table = page.get_by_role("group", name="Go on without you")
+    table = page.get_by_role("group", name="Let them go on")
     await expect(table).to_be_visible()
     await expect(said.get_by_role("article")).to_have_count(4)
     await axe(page)
@@ -39,9 +39,7 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     await table.get_by_role("button", name="Go on").click()
     await expect(said).to_contain_text("Beta is speaking")
     stop = said.get_by_role("button", name="Stop here")
-    await expect(stop).to_have_accessible_description(
-        re.compile("ends this answer and all turns that are left")
-    )
+    await expect(stop).to_have_accessible_description(re.compile("ends this answer and all remaining turns"))
     await expect(said.get_by_role("button", name="Stop Beta")).to_have_attribute(
         "title", "Stop Beta in this and all of its turns; the others go on"
     )

@@ -2,10 +2,11 @@
 
 import re
 
-from playwright.async_api import Page, ViewportSize, expect
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
 from tests.page.patience import TOASTS_STAY
+from tests.page.phone import WIDTH, phone, swipe
 from tests.page.reading import opened
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -22,6 +23,8 @@ COVERED = """(within) => {
         .filter((one) => said.some((box) => over(box, one.getBoundingClientRect())))
         .map((one) => one.outerHTML);
 }"""
+# The words that a jump has marked.
+MARKED = "[...(CSS.highlights.get('moot-quote') ?? [])].join()"
 LIGHT, DARK = "rgb(250, 249, 247)", "rgb(20, 21, 23)"  # what --paper is
 
 # How many things are being moved for longer than a moment.
@@ -35,6 +38,20 @@ async def more(page: Page, title: str, item: str) -> None:
     await page.get_by_role("navigation", name="Discussions").get_by_role("link", name=title).hover()
     await page.get_by_role("button", name=f"More about {title}").click()
     await page.get_by_role("menuitem", name=item).click()
+
+
+async def snapped(cards: Locator, place: int) -> None:
+    """Wait until a card stands at the left edge and takes the screen, and no other is there to be read."""
+    there = """(card) => {
+        const { left, width } = card.getBoundingClientRect();
+        const grid = card.closest(".grid");
+        const padding = parseFloat(getComputedStyle(grid).scrollPaddingLeft);
+        return Math.abs(left - padding) < 1 && width > innerWidth * 0.85;
+    }"""
+    await cards.page.wait_for_function(there, arg=await cards.nth(place).element_handle())
+    for other in range(await cards.count()):
+        if other != place:
+            await expect(cards.nth(other)).not_to_be_in_viewport(ratio=0.1)
 
 
 async def gone_to(page: Page, key: str, url: str) -> None:
@@ -59,11 +76,13 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
 
     await shelf.get_by_label("Search discussions").fill("About Chairs")
     await expect(shelf.get_by_role("link", name="Tables")).to_have_count(0)
-    await expect(shelf.get_by_role("link", name="Chairs in a message")).to_be_visible()
-    await expect(shelf.get_by_role("heading", name="Found, also in the archive")).to_be_visible()
-    await shelf.get_by_label("Search discussions").fill("chair")
-    await expect(shelf.get_by_text("in a message")).to_have_count(0)
-    await expect(shelf.get_by_role("link", name="Chairs")).to_be_visible()
+    await expect(shelf.get_by_role("heading", name="Results, archive included")).to_be_visible()
+    await shelf.get_by_role("link", name="Chairs About Chairs?").click()
+    answer = page.get_by_role("article")
+    await expect(page).to_have_url(re.compile(f"/d/.+#{await answer.get_attribute('id')}$"))
+    await expect(answer).to_be_focused()
+    await page.wait_for_function(f"() => {MARKED} === 'Chairs'")
+    await axe(page)
     await shelf.get_by_label("Search discussions").fill("")
     await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
 
@@ -79,12 +98,16 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
     await expect(shelf.get_by_role("heading", name="Archive")).to_be_visible()
     await expect(titles).to_have_text(["Stools"])
     await axe(page)
-    await more(page, "Stools", "Take out of the archive")
+    await more(page, "Stools", "Bring back")
     await expect(shelf.get_by_text("Nothing is archived.")).to_be_visible()
-    taken = page.get_by_text("Taken out of the archive.").locator("..")
-    await taken.get_by_role("button", name="Undo").click()
+    brought = page.get_by_text("Brought back.").locator("..")
+    await brought.get_by_role("button", name="Undo").click()
     await expect(titles).to_have_text(["Stools"])
-    await more(page, "Stools", "Take out of the archive")
+    await titles.click()
+    await expect(page.get_by_text("This discussion is archived.")).to_be_visible()
+    await axe(page)
+    await page.get_by_role("main").get_by_role("button", name="Bring back").click()
+    await expect(page.get_by_text("This discussion is archived.")).to_have_count(0)
     await expect(shelf.get_by_text("Nothing is archived.")).to_be_visible()
     await shelf.get_by_role("button", name="Back").click()
     await expect(shelf.get_by_role("heading", name="Archive")).to_have_count(0)
@@ -134,7 +157,7 @@ async def test_a_long_title_leaves_room_for_where_something_was_found(server: Mo
     await page.goto(server.url)
     shelf = page.get_by_role("navigation", name="Discussions")
     await shelf.get_by_label("Search discussions").fill("about")
-    note = shelf.get_by_text("in a message")
+    note = shelf.get_by_text("About A title that is surely")
     await expect(note).to_be_visible()
     box, around = await note.bounding_box(), await shelf.get_by_role("listitem").first.bounding_box()
     assert box is not None
@@ -195,7 +218,7 @@ async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
 async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
     await opened(server, "echo")
     await page.goto(server.url)
-    await page.get_by_role("button", name="As the system: light").click()
+    await page.get_by_role("button", name="System theme (light)").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     await axe(page)
     await page.reload()
@@ -207,9 +230,9 @@ async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page
     await page.goto(server.url)
     body = page.locator("body")
     await expect(body).to_have_css("background-color", DARK)
-    await page.get_by_role("button", name="As the system: dark").click()
-    await page.get_by_role("button", name="Dark", exact=True).click()
-    await expect(page.get_by_role("button", name="Light", exact=True)).to_be_visible()
+    await page.get_by_role("button", name="System theme (dark)").click()
+    await page.get_by_role("button", name="Dark theme").click()
+    await expect(page.get_by_role("button", name="Light theme")).to_be_visible()
     await expect(body).to_have_css("background-color", LIGHT)
     await page.reload()
     await expect(body).to_have_css("background-color", LIGHT)
@@ -246,23 +269,34 @@ async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_
         await expect(settings).to_have_count(0)
 
 
-async def test_on_a_phone_the_list_is_behind_a_button_and_one_card_fills_the_screen(
-    server: MootServer, page: Page
+async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
+    server: MootServer, browser: Browser
 ) -> None:
-    await page.set_viewport_size({"width": 390, "height": 844})
-    id = await opened(server, "echo", "thinker")
-    await page.goto(f"{server.url}/d/{id}")
-    cards = page.get_by_role("article")
-    await expect(cards).to_have_count(2)
-    box = await cards.first.bounding_box()
-    assert box is not None
-    assert 300 < box["width"] < 390
-    await expect(cards.nth(1)).not_to_be_in_viewport(ratio=0.5)
-    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
-    await axe(page)
-    await page.get_by_role("button", name="Discussions").click()
-    await page.get_by_role("link", name="New discussion").click()
-    await expect(page).to_have_url(f"{server.url}/")
+    id = await opened(server, "echo", "thinker", "steady")
+    async with phone(browser) as page:
+        await page.goto(f"{server.url}/d/{id}")
+        cards = page.get_by_role("article")
+        await expect(cards).to_have_count(3)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= WIDTH
+        await axe(page)
+
+        await snapped(cards, 0)
+        most = WIDTH * 5 // 8  # of the way to the next card, and not all of it
+        await swipe(cards.first, -most)
+        await snapped(cards, 1)
+        dots = page.get_by_role("group", name="Answers").get_by_role("button")
+        await expect(dots.nth(1)).to_have_attribute("aria-current", "true")
+        await swipe(cards.nth(1), most)
+        await snapped(cards, 0)
+
+        await page.get_by_role("button", name="Share and more").tap()
+        await page.get_by_role("menuitem", name="Rename").tap()
+        await page.get_by_label("Title").fill("Round tables")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".bar .title")).to_have_text("Round tables")
+        await page.get_by_role("button", name="Discussions").tap()
+        await page.get_by_role("link", name="New discussion").tap()
+        await expect(page).to_have_url(f"{server.url}/")
 
 
 async def test_an_address_that_is_nothing_says_so(server: MootServer, page: Page) -> None:

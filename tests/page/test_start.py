@@ -36,7 +36,7 @@ async def begun(server: MootServer, page: Page) -> Any:
 async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     await expect(page.get_by_label("Your question")).to_be_focused()
-    await expect(page.get_by_text("It answers now, without any key")).to_be_visible()
+    await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
     await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
     await axe(page)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
@@ -66,6 +66,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await page.get_by_role("button", name="Argue it out").click()
     await expect(seats.get_by_role("button", name=re.compile("^Edit"))).to_have_count(3)
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
+    await expect(page.get_by_text("Argue it out: 3 voices, debate.")).to_be_visible()
     await expect(question).to_have_value("Rewrite a ten-year-old program, or mend it?")
     await expect(page.get_by_role("button", name=re.compile(r"Costs nothing, \d\d calls"))).to_be_visible()
     await page.get_by_role("button", name="Undo").click()
@@ -76,7 +77,11 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
     await expect(page.get_by_text("Write a question first.")).to_be_visible()
     await question.fill("Round or square?")
     await seats.get_by_role("button", name="Remove Advocate").click()
+    ways = page.get_by_role("group", name="How they talk")
     await page.locator("label").filter(has=page.get_by_role("radio", name="Debate")).click()
+    await expect(ways.get_by_role("status")).to_have_text(
+        "Debate takes at least two voices. Add one, or choose another way to talk."
+    )
     await expect(page.get_by_role("radio", name="Debate")).to_be_checked()
     await question.press("Enter")
     await expect(seats.get_by_role("alert")).to_contain_text("Debate takes at least two voices.")
@@ -108,13 +113,13 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
 
     await page.locator("summary").filter(has_text="Rules").click()
     await page.get_by_label("Who sums up").select_option("Ida")
-    await page.get_by_label("Go on after so many answers").fill("9")
+    await page.get_by_label("Continue after this many answers").fill("9")
     await question.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("Only 2 take part")
-    await page.get_by_label("Go on after so many answers").fill("2")
+    await page.get_by_label("Continue after this many answers").fill("2")
     await page.get_by_label("Let them rank").uncheck()
     await page.get_by_role("button", name="Costs nothing").click()
-    await page.get_by_label("It may cost").fill("0.5")
+    await page.get_by_label("Spending limit").fill("0.5")
     await page.keyboard.press("Escape")
     await page.locator("input[type=file]").set_input_files(
         {"name": "notes.txt", "mimeType": "", "buffer": b"Round."}
@@ -214,7 +219,7 @@ async def test_nothing_moves_when_models_are_found_a_moment_later(server: MootSe
         await expect(page.get_by_role("heading", name="Begin with a line-up")).to_have_count(0)
         before = await question.bounding_box()
         found.set()
-        await expect(page.get_by_text("It answers now, without any key")).to_be_visible()
+        await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
         await expect(page.get_by_role("button", name="Edit Scientist")).to_be_visible()
         await expect(page.get_by_text("Looking for models that can answer")).to_have_count(0)
         after = await question.bounding_box()
@@ -261,7 +266,7 @@ async def test_a_line_up_of_the_same_name_is_replaced_only_knowingly_and_comes_b
     assert (await server.post("/api/line-ups", {**kept, "name": "Yours"})).status == 201
     await page.add_init_script(TOASTS_STAY)
     await page.goto(server.url)
-    await page.get_by_role("button", name="A played debate").click()
+    await page.get_by_role("button", name="Sample debate").click()
     await page.get_by_role("button", name="Save as a line-up").click()
     dialog = page.get_by_role("dialog", name="Save this line-up")
     await dialog.get_by_role("textbox", name="Name").fill("mine")
@@ -292,7 +297,7 @@ async def test_line_ups_are_saved_laid_renamed_and_deleted(server: MootServer, p
     await page.add_init_script(TOASTS_STAY)
     await page.goto(server.url)
     seats = page.get_by_role("region", name="Who is at the table")
-    await page.get_by_role("button", name="A played debate").click()
+    await page.get_by_role("button", name="Sample debate").click()
     await expect(seats.get_by_text("scripted", exact=True)).to_have_count(3)
     await page.get_by_role("button", name="Save as a line-up").click()
     await page.get_by_role("dialog").get_by_role("textbox", name="Name").fill("Mine")
@@ -359,6 +364,6 @@ async def test_on_a_phone_in_the_dark_nothing_is_cut_off(server: MootServer, pag
     await expect(page.get_by_role("button", name="Find perspectives")).to_be_visible()
     await page.get_by_role("button", name="Teach me").click()
     await page.locator("summary").filter(has_text="Rules").click()
-    await expect(page.get_by_label("Turns until you have the word")).to_have_value("10")
+    await expect(page.get_by_label("Turns before you speak again")).to_have_value("10")
     assert await page.evaluate("document.querySelector('main').scrollWidth") <= 390
     await axe(page)

@@ -240,4 +240,4 @@ async def test_what_a_link_points_to_is_not_sought_in_the_discussion_that_is_ope
     await expect(page.get_by_role("heading", name="Chairs")).to_be_visible()
     await older.fulfill(json=await (await older.fetch()).json() | {"messages": [], "before": None})
     await frames_pass(page, 120)
-    assert await page.get_by_text("is not in this discussion any more").count() == 0  # it would go by itself
+    assert await page.get_by_text("is no longer in this discussion").count() == 0  # it would go by itself

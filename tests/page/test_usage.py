@@ -35,9 +35,9 @@ async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
 
         budget = page.get_by_role("region", name="This week's budget")
         await expect(budget).to_contain_text("left of $1.00")
-        await budget.get_by_role("button", name="Begin the week anew").click()
-        await page.get_by_role("dialog").get_by_role("button", name="Begin anew").click()
-        await expect(budget).to_contain_text("Begun anew already this week")
+        await budget.get_by_role("button", name="Reset this week").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Reset").click()
+        await expect(budget).to_contain_text("Already reset this week")
         await expect(budget).to_contain_text("$0 spent")
 
 

@@ -37,6 +37,13 @@ async def test_a_drawing_can_do_no_harm_where_it_is_opened(
     assert "sandbox" in reply.headers["Content-Security-Policy"]
 
 
+async def test_a_drawing_is_light_unless_it_is_wanted_dark(table: Talking) -> None:
+    id = (await table.open())["discussion"]["id"]
+    for query, paper in (("", "#ffffff"), ("?dark=false", "#ffffff"), ("?dark=true", "#1c1e21")):
+        reply = await table.call("GET", f"/api/discussions/{id}/board.svg{query}")
+        assert f'fill="{paper}"' in reply.text
+
+
 @pytest.mark.parametrize("form", ["board", "board.svg", "board.png"])
 async def test_what_is_not_there_is_not_found_and_no_event_has_a_number_below_nought(
     table: Talking, form: str

@@ -141,3 +141,11 @@ async def test_a_refusal_says_why() -> None:
     assert reply.headers["content-type"] == "application/problem+json"
     assert reply.json()["status"] == 403
     assert "localhost" in reply.json()["detail"]
+
+
+async def test_an_openai_client_is_refused_in_its_own_shape() -> None:
+    transport = httpx.ASGITransport(app=OwnSite(welcome, loopback=True))  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url="http://evil.example") as client:
+        reply = await client.get("/v1/models")
+    assert (reply.status_code, reply.headers["content-type"]) == (403, "application/json")
+    assert "localhost" in reply.json()["error"]["message"]

@@ -34,9 +34,14 @@ def readers(accounts: Accounts) -> Readers:
 
 
 def opened(
-    readers: Readers, frames: Frames, visitor: Visitor, caller: Caller = LOCAL, opening: bytes = b""
+    readers: Readers,
+    frames: Frames,
+    visitor: Visitor,
+    caller: Caller = LOCAL,
+    opening: bytes = b"",
+    parting: bytes = b"",
 ) -> "asyncio.Task[None]":
-    respond = readers.stream(frames, caller, opening).to_asgi_response()
+    respond = readers.stream(frames, caller, opening, parting).to_asgi_response()
     return asyncio.create_task(respond({"type": "http"}, visitor.receive, visitor.send))
 
 
@@ -106,6 +111,17 @@ async def test_all_streams_can_be_ended_in_good_form(readers: Readers) -> None:
     readers.end_all()
     await asyncio.gather(*streams)
     assert all(visitor.is_over for visitor in visitors)
+
+
+async def test_a_stream_that_is_ended_may_part_with_words_of_its_own(readers: Readers) -> None:
+    visitor, whole = Visitor(), Visitor()
+    cut = opened(readers, endless(), visitor, parting=b"not whole\n\n")
+    await visitor.has(b"first")
+    readers.end_all()
+    await cut
+    await opened(readers, frames([b"first\n\n"]), whole, parting=b"not whole\n\n")
+    assert visitor.came[-1] == b"not whole\n\n"
+    assert whole.came[-1] == b"first\n\n"
 
 
 async def test_a_stream_ends_when_its_credential_goes(accounts: Accounts) -> None:

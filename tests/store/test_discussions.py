@@ -20,7 +20,15 @@ from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.store.appending import Entry, Kept
 from moot.store.database import Database
-from moot.store.discussions import Discussions, Page, add_discussion, add_message, give_title, message_values
+from moot.store.discussions import (
+    Discussions,
+    Hit,
+    Page,
+    add_discussion,
+    add_message,
+    give_title,
+    message_values,
+)
 from moot.store.events import Events
 from moot.store.runs import Runs
 from moot.store.schema import discussion as table
@@ -161,6 +169,20 @@ async def test_lists_are_narrowed_by_status_project_and_words(
     assert await all_pages(discussions, 5, status="active", q="owl") == [[owl.id]]
     assert await all_pages(discussions, 5, status="completed") == [[]]
     assert await all_pages(discussions, 5, project="project_none") == [[]]
+
+
+async def test_a_search_shows_the_newest_place_where_it_found_something(
+    database: Database, discussions: Discussions
+) -> None:
+    owl = await discuss(database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds")
+    tea = await discuss(database, ANNA, "Is there tea?", title="An owl at tea")
+    await discuss(database, BERT, "Owls, owls, owls", title="Owls")
+    said = await discussions.messages(owl.id)
+    page = await discussions.page(ANNA, q="ow")
+    assert {one.id for one in page.discussions} == {owl.id, tea.id}
+    assert page.hits == (Hit("An ", "owl", " is one.", discussion=owl.id, message=said[1].id),)
+    for q in (None, "  ", '"'):
+        assert (await discussions.page(ANNA, q=q)).hits == ()
 
 
 async def test_what_is_hidden_is_not_found(database: Database, discussions: Discussions) -> None:

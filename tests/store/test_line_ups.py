@@ -80,3 +80,11 @@ async def test_a_line_up_is_its_tenants(line_ups: LineUps) -> None:
             await forbidden
     assert (await line_ups.page(BERT)).line_ups == ()
     assert await line_ups.get(ANNA, two.id) == two
+
+
+async def test_a_line_up_is_found_by_its_name_or_its_id_and_by_its_tenant_alone(line_ups: LineUps) -> None:
+    made = [await kept(line_ups, "Twice") for _ in range(2)]
+    assert await line_ups.named(ANNA, "Twice") == max(made, key=lambda one: one.id)
+    assert [await line_ups.named(ANNA, one.id) for one in made] == made
+    with pytest.raises(NotFound, match="Twice"):
+        await line_ups.named(BERT, "Twice")

@@ -6,7 +6,15 @@ from sqlalchemy import func, select, update
 
 from moot.model.errors import Conflict
 from moot.store.database import Database
-from moot.store.replies import KEPT_SECONDS, earlier_reply, fingerprint, keep_reply
+from moot.store.replies import (
+    KEPT_SECONDS,
+    LONGEST_SECONDS,
+    earlier_reply,
+    fingerprint,
+    give_key_back,
+    keep_reply,
+    take_key,
+)
 from moot.store.schema import idempotency
 from tests.store.people import ANNA, BERT, settle
 
@@ -97,3 +105,28 @@ def test_a_fingerprint_tells_requests_apart() -> None:
     asked = [Reply("tea", 1), Reply("tea", 2), ("tea", 1), "tea", None]
     assert len({fingerprint(one) for one in asked}) == len(asked)
     assert fingerprint(Reply("tea", 1)) == fingerprint(Reply("tea", 1))
+
+
+async def test_what_takes_a_while_is_refused_until_there_is_a_reply_or_nothing_came(
+    database: Database,
+) -> None:
+    await settle(database)
+    assert await take_key(database, ANNA, "slow", "tea", Reply) is None
+    with pytest.raises(Conflict, match="still being answered"):
+        await take_key(database, ANNA, "slow", "tea", Reply)
+    await give_key_back(database, ANNA, "slow")
+    assert await take_key(database, ANNA, "slow", "tea", Reply) is None
+    async with database.write() as connection:
+        await keep_reply(connection, ANNA, "slow", Reply("tea", 1))
+    await give_key_back(database, ANNA, "slow")
+    assert await take_key(database, ANNA, "slow", "tea", Reply) == Reply("tea", 1)
+
+
+async def test_a_key_whose_server_has_died_can_be_used_again(database: Database) -> None:
+    await settle(database)
+    assert await take_key(database, ANNA, "slow", "tea", Reply) is None
+    async with database.write() as connection:
+        await connection.execute(
+            update(idempotency).values(created_at=idempotency.c.created_at - LONGEST_SECONDS - 1)
+        )
+    assert await take_key(database, ANNA, "slow", "tea", Reply) is None

@@ -95,7 +95,7 @@ class Live {
       const page = await call("GET /api/discussions", { query: { q, status: q ? null : status, cursor } });
       if (asked !== this.#asked) return;
       const isOther = this.listed !== shown;
-      const before = isOther ? { ...this.shelf, discussions: [], next: null } : this.shelf;
+      const before = isOther ? { ...this.shelf, discussions: [], next: null, hits: [] } : this.shelf;
       const read = more ? withNextPage(before, page) : withFirstPage(before, page);
       this.shelf = shelve(read, this.#unlisted ?? [], shown);
       this.listed = shown;

@@ -514,6 +514,14 @@ export interface GoOn {
   turns?: number;
 }
 
+export interface Hit {
+  before: string;
+  found: string;
+  after: string;
+  discussion: string;
+  message: string;
+}
+
 export interface Improved {
   type: "done";
   outcome: "all_pass" | "failed" | "no_more_rounds";
@@ -774,6 +782,7 @@ export interface OtherWords {
 export interface Page {
   discussions: readonly Discussion[];
   next: string | null;
+  hits: readonly Hit[];
 }
 
 export interface Participant {

@@ -66,8 +66,8 @@ test("what is on a page that was not read is not guessed", () => {
 });
 
 test("a phase is told in words", () => {
-  assert.equal(told({ kind: "asks", turn: 2, of: 3 }), "Asks, 2 of 3");
-  assert.equal(told({ kind: "speaks" }), "Speaks freely");
+  assert.equal(told({ kind: "asks", turn: 2, of: 3 }), "Asking, round 2 of 3");
+  assert.equal(told({ kind: "speaks" }), "Advising");
 });
 
 test("advice is parted into answers, words to each other, and what it comes to", () => {

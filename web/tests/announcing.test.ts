@@ -25,20 +25,20 @@ test("the end tells how many answered and who failed", () => {
     stops("beta", "", "failed"),
     ended(),
   ];
-  assert.equal(said(...all), "One answer is there. Beta failed.");
+  assert.equal(said(...all), "One answer is ready. Beta failed.");
 });
 
 test("who was stopped is said while others go on, and at the end", () => {
   const begun = [started, begins("alpha"), begins("beta"), stops("alpha", "Round", "stopped")];
   assert.equal(said(...begun), "Alpha was stopped. Beta is speaking.");
   const over = [...begun, stops("beta", "", "stopped"), ended("stopped")];
-  assert.equal(said(...over), "0 answers are there. Alpha and Beta were stopped.");
+  assert.equal(said(...over), "0 answers are ready. Alpha and Beta were stopped.");
 });
 
 test("who was stopped is said after a reload", () => {
   const stopped = { ...message("msg_2", "run_1", "alpha", "Round"), status: "stopped" } as const;
   const read = withPage(opened("dis_1"), page([message("msg_1", "run_1", null, "Which?"), stopped]));
-  assert.equal(announcement(read.runs.at(-1), DISCUSSION), "0 answers are there. Alpha was stopped.");
+  assert.equal(announcement(read.runs.at(-1), DISCUSSION), "0 answers are ready. Alpha was stopped.");
 });
 
 test("nothing is said of nothing", () => {

@@ -57,7 +57,7 @@ test("one's own personas come first, the shipped ones follow by category", () =>
     groups.map((group) => [group.title, group.personas.map((one) => one.name)]),
     [
       ["Your own", ["Own"]],
-      ["Ship with Moot", ["Nil", "Kay", "Amy", "Zoe"]],
+      ["Included with Moot", ["Nil", "Kay", "Amy", "Zoe"]],
     ],
   );
 });

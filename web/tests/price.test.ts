@@ -24,5 +24,5 @@ test("what goes beyond the budget or the cap is said", () => {
     "That is more than the $0.50 that is left of your budget this week.",
   );
   assert.equal(excess(estimate(1, [], 0), 5), "That is more than what is left of your budget this week.");
-  assert.equal(excess(estimate(1), 0.1), "That is more than the $0.10 that you let it cost.");
+  assert.equal(excess(estimate(1), 0.1), "That is more than the $0.10 that you set as its limit.");
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EMPTY, foundWhere, shelve, withFirstPage, withNextPage } from "../src/state/shelf.ts";
+import { EMPTY, shelve, withFirstPage, withNextPage } from "../src/state/shelf.ts";
 import type { Discussion, Run } from "../src/wire.ts";
 import { DISCUSSION, live } from "./events.ts";
 
@@ -12,7 +12,7 @@ const one = (id: string, updated_at: number, status: Discussion["status"] = "act
 });
 const ACTIVE = { q: "", status: "active" } as const;
 const SEARCH = { q: "oak", status: "active" } as const;
-const SHELF = withFirstPage(EMPTY, { discussions: [one("b", 2), one("a", 1)], next: "more" });
+const SHELF = withFirstPage(EMPTY, { discussions: [one("b", 2), one("a", 1)], next: "more", hits: [] });
 const ids = (shelf: typeof SHELF) => shelf.discussions.map((discussion) => discussion.id);
 const changed = (discussion: Discussion, ...runs: Run[]) =>
   ({ type: "discussion_changed", discussion, runs }) as const;
@@ -39,31 +39,35 @@ test("what a search has found stays when somebody speaks in it, and nothing else
 
 test("marks of speaking outlive another search", () => {
   const speaking = shelve(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
-  const found = withFirstPage({ ...speaking, discussions: [], next: null }, { discussions: [], next: null });
+  const found = withFirstPage(
+    { ...speaking, discussions: [], next: null, hits: [] },
+    { discussions: [], next: null, hits: [] },
+  );
   assert.ok(found.speaking.has("a"));
 });
 
 test("a further page is added once", () => {
-  const shelf = withNextPage(SHELF, { discussions: [one("a", 1), one("z", 0)], next: null });
+  const shelf = withNextPage(SHELF, { discussions: [one("a", 1), one("z", 0)], next: null, hits: [] });
   assert.deepEqual(ids(shelf), ["b", "a", "z"]);
   assert.equal(shelf.next, null);
 });
 
 test("a first page that is read anew keeps what was read after it", () => {
-  const long = withNextPage(SHELF, { discussions: [one("z", 0.5), one("y", 0.2)], next: "rest" });
+  const long = withNextPage(SHELF, { discussions: [one("z", 0.5), one("y", 0.2)], next: "rest", hits: [] });
   const shelf = withFirstPage(long, {
     discussions: [one("z", 3), one("b", 2), one("a", 1)],
     next: "after a",
+    hits: [],
   });
   assert.deepEqual(ids(shelf), ["z", "b", "a", "y"]);
   assert.equal(shelf.next, "rest");
 });
 
 test("where something may be missing between them it does not, nor where the first page is all", () => {
-  const long = withNextPage(SHELF, { discussions: [one("z", 0.5)], next: null });
-  const apart = withFirstPage(long, { discussions: [one("d", 9), one("c", 8)], next: "after c" });
+  const long = withNextPage(SHELF, { discussions: [one("z", 0.5)], next: null, hits: [] });
+  const apart = withFirstPage(long, { discussions: [one("d", 9), one("c", 8)], next: "after c", hits: [] });
   assert.deepEqual([ids(apart), apart.next], [["d", "c"], "after c"]);
-  const all = withFirstPage(long, { discussions: [one("b", 2), one("a", 1)], next: null });
+  const all = withFirstPage(long, { discussions: [one("b", 2), one("a", 1)], next: null, hits: [] });
   assert.deepEqual([ids(all), all.next], [["b", "a"], null]);
 });
 
@@ -73,12 +77,29 @@ test("marks of speaking are all told anew after a break", () => {
   assert.deepEqual([...shelve(speaking, [{ type: "activity", runs: [] }], ACTIVE).speaking], []);
 });
 
-test("a search says where it found what the title does not show", () => {
-  const found = (title: string, sought: string, status: Discussion["status"] = "active") =>
-    foundWhere({ title, status }, sought);
-  assert.equal(found("Round tables", "tab ROUND"), "");
-  assert.equal(found("Round tables", "ables"), "in a message");
-  assert.equal(found("Round tables", "round oak"), "in a message");
-  assert.equal(found("Café-tables", "cafe"), "");
-  assert.equal(found("Round tables", "oak", "archived"), "in a message · archived");
+test("what a search found is shown page by page, and once", () => {
+  const hit = (discussion: string, message: string) => ({
+    discussion,
+    message,
+    before: "of ",
+    found: "oak",
+    after: "",
+  });
+  const first = withFirstPage(EMPTY, {
+    discussions: [one("b", 2), one("a", 1)],
+    next: "more",
+    hits: [hit("a", "m1")],
+  });
+  const both = withNextPage(first, {
+    discussions: [one("a", 1), one("z", 0)],
+    next: null,
+    hits: [hit("a", "m1"), hit("z", "m2")],
+  });
+  assert.deepEqual(both.hits, [hit("a", "m1"), hit("z", "m2")]);
+  const anew = withFirstPage(both, {
+    discussions: [one("b", 2), one("a", 1)],
+    next: "more",
+    hits: [hit("a", "m3")],
+  });
+  assert.deepEqual(anew.hits, [hit("a", "m3"), hit("z", "m2")]);
 });

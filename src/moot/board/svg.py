@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from moot.board import dark as night
 from moot.board.canvas import HEIGHT, WIDTH, Box, Point, box_of
 from moot.board.chart import chart
 from moot.board.latex import written
@@ -16,13 +17,15 @@ from moot.model.drawings import DrawChart, DrawCode, DrawLatex, DrawLine, DrawSh
 PAPER, EDGE, OUTLINE = "#ffffff", "#d8dce2", "#5f6b7a"
 
 
-def svg(board: Board) -> str:
+def svg(board: Board, *, dark: bool = False) -> str:
     """Draw a board; one that is closed or empty is a blank canvas."""
     elements = board.elements if board.open else ()
+    paper, edge = (night.PAPER, night.EDGE) if dark else (PAPER, EDGE)
     return tag(
         "svg",
-        tag("rect", x=0.5, y=0.5, width=WIDTH - 1, height=HEIGHT - 1, rx=8, fill=PAPER, stroke=EDGE),
-        *(drawn(element) for element in elements),
+        night.filters() if dark else "",
+        tag("rect", x=0.5, y=0.5, width=WIDTH - 1, height=HEIGHT - 1, rx=8, fill=paper, stroke=edge),
+        *(drawn(element, dark=dark) for element in elements),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         width=WIDTH,
@@ -32,9 +35,12 @@ def svg(board: Board) -> str:
     )
 
 
-def drawn(element: Element) -> str:
+def drawn(element: Element, *, dark: bool = False) -> str:
     """Draw one element, whatever it holds: content that makes no sense is shown with the reason."""
-    return tag("g", _content(element), id=element.id, data_kind=element.kind)
+    content = _content(element)
+    if dark and element.kind != "code":  # which is light on dark on any paper
+        content = night.darkened(content)
+    return tag("g", content, id=element.id, data_kind=element.kind)
 
 
 def _content(element: Element) -> str:

@@ -5,13 +5,13 @@ import contextlib
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from moot.cli.settings import Rates as RateSettings
 from moot.cli.settings import Settings, data_folder
+from moot.cli.tenure import alone
 from moot.context.library import shipped
 from moot.engine import traces
 from moot.engine.accepting import Accepting
@@ -34,26 +34,35 @@ from moot.engine.painting import Painter
 from moot.engine.perspectives import Perspectives
 from moot.engine.planning import Planning
 from moot.engine.presence import Presence, folder_for
+from moot.engine.purses import Purses
 from moot.engine.recapping import Recapping
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
 from moot.engine.revising import Revising
 from moot.engine.seating import Seating
+from moot.engine.sittings import Sittings
 from moot.engine.speaker import Speaker
 from moot.engine.stateless import Stateless
 from moot.engine.titles import Titles
 from moot.engine.tooling import Tooling
 from moot.engine.treasury import Treasury
 from moot.engine.trials import Court
+from moot.engine.usual_table import UsualTable
 from moot.engine.workers import Workers
 from moot.model.discussions import Message
 from moot.model.errors import BadSettings
 from moot.providers.embeddings import embedder
 from moot.providers.registry import Registry
 from moot.server.app import create_app
+from moot.server.completions.hearing import Hearing
+from moot.server.completions.speaking import Speaking
+from moot.server.completions.tables import Tables
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
+from moot.server.mcp_asking import Asking
+from moot.server.mcp_routes import McpFace
+from moot.server.mcp_tools import Tools
 from moot.server.origin import OwnSite
 from moot.server.page import Page
 from moot.server.page_files import STATIC, read
@@ -67,7 +76,6 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.files import Files
-from moot.store.holds import hold
 from moot.store.insights import Insights
 from moot.store.keys import ProviderKeys
 from moot.store.line_ups import LineUps
@@ -114,6 +122,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "knowledge",
     "limits",
     "line_ups",
+    "mcp",
     "painter",
     "personas",
     "permissions",
@@ -130,7 +139,9 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "revocations",
     "runs",
     "seating",
+    "speaking",
     "stateless",
+    "tables",
     "token_rates",
     "tool_servers",
     "tooling",
@@ -171,16 +182,7 @@ class House:
         speaker = Speaker(settings.limits, admit=admission.wait)
         self.budgets = Budgets(database, settings.budget)
         self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
-        self.tool_servers = ToolServers(database, sealer)
-        self.tooling = Tooling(
-            database,
-            settings.tools,
-            environment or {},
-            self.tool_servers,
-            InsightSearch(self.insights, Vectors(database), self.embedder),
-            self.budgets,
-            anywhere=settings.private_tool_servers,
-        )
+        self._lay_out_tools(settings, environment or {}, sealer)
         self.durable = DurableRuns(
             database,
             self.worker,
@@ -197,6 +199,7 @@ class House:
         self.attaching = Attaching(self.file_store, registry)
         errands = Errands(database, speaker, self.budgets)
         self.stateless = Stateless(database, speaker, errands)
+        self.sittings = Sittings(speaker)
         self.titles = Titles(database, casting.models, errands, counted)
         self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
         self._hold_trials(casting, errands)
@@ -225,9 +228,23 @@ class House:
         )
         self.seating = Seating(registry, self.personas, self.tooling)
         self.drafts = Drafts(self.seating, self.personas, self.projects)
+        usual = UsualTable(casting, registry, settings.line_up, settings.model)
+        self.tables = Tables(self.hall, self.planning, self.seating, usual, self.line_ups)
+        self.speaking = Speaking(
+            self.tables,
+            casting,
+            self.sittings,
+            Purses(database, errands),
+            self.budgets,
+            self.hall,
+            self.discussions,
+            self.file_store,
+            Hearing(self.feeds, self.events, self.runs),
+        )
         self._check_models(settings)
         self.limits = _limits(rates, counted)
         self.registry = registry
+        self.mcp = McpFace(self._mcp_tools())
 
     def _open_stores(self, database: Database) -> None:
         """Put together what is kept, and what is only read out of it."""
@@ -247,13 +264,29 @@ class House:
         self.bills = Bills(database)
         self.permissions = Permissions(database)
 
+    def _lay_out_tools(self, settings: Settings, environment: Mapping[str, str], sealer: Sealer) -> None:
+        """Put together what participants may call."""
+        database = self.database
+        self.tool_servers = ToolServers(database, sealer)
+        self.tooling = Tooling(
+            database,
+            settings.tools,
+            environment,
+            self.tool_servers,
+            InsightSearch(self.insights, Vectors(database), self.embedder),
+            self.budgets,
+            anywhere=settings.private_tool_servers,
+        )
+
     def _check_models(self, settings: Settings) -> None:
         """Refuse settings that name a model which nobody offers."""
         for name, others in settings.fallback.items():
             for model in (name, *others):
                 self.seating.check(model, f"fallback of {name} in the settings")
-        if settings.clerk is not None:
-            self.seating.check(settings.clerk, "clerk in the settings")
+        named = {"clerk": (settings.clerk,) if settings.clerk else (), "line_up": settings.line_up}
+        for field, models in named.items():
+            for model in models:
+                self.seating.check(model, f"{field} in the settings")
 
     def _hold_trials(self, casting: Casting, errands: Errands) -> None:
         """Put together what judges answers and improves who gave them, and what proposes others."""
@@ -266,6 +299,29 @@ class House:
         )
         self.accepting = Accepting(database, self.worker, self.improvements)
         self.perspectives = Perspectives(self.personas, casting.models, errands)
+
+    def _mcp_tools(self) -> Tools:
+        asking = Asking(
+            self.hall,
+            self.drafts,
+            self.limits,
+            self.discussions,
+            self.line_ups,
+            self.events,
+            self.feeds,
+            self.runs,
+            self.revocations,
+        )
+        return Tools(
+            asking,
+            self.discussions,
+            self.transcripts,
+            self.line_ups,
+            self.projects,
+            self.knowledge,
+            self.limits,
+            self.embedder,
+        )
 
     def parts(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in PARTS}
@@ -309,6 +365,8 @@ class House:
                 self.painter.close()
                 await self.titles.close()
                 await self.stateless.close()
+                await self.mcp.close()
+                await self.sittings.close()
                 await _cancelled(tasks)
 
     async def _launch(self) -> None:
@@ -361,14 +419,14 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIterator[House]:
-    """Build a house on the database of the settings, and give it life."""
+async def opened(settings: Settings, environment: Mapping[str, str], address: str) -> AsyncIterator[House]:
+    """Build a house on the database of the settings, and give it life; others find it at its address."""
     traces.configure(environment)
     sealer = Sealer.load(data_folder(), environment)
     async with contextlib.AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(settings.database))
         if not database.is_postgres:
-            stack.enter_context(_alone(database.path))
+            stack.enter_context(alone(database.path, address))
         elif SECRET not in environment:
             log.warning(
                 "without %s the keys are sealed with a file of this machine, which others lack", SECRET
@@ -402,19 +460,6 @@ def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
     if settings.auth == "local" and not loopback:
         raise BadSettings("Without accounts only this machine is served: leave MOOT_AUTH out, or --host.")
     return settings.auth == "local" or (settings.auth is None and loopback and not settings.hosts)
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a file of SQLite for this process; several servers need Postgres."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.with_name(f"{path.name}.lock").open("w") as held:
-        if hold(held) is False:
-            raise BadSettings(
-                f"Another moot serve uses {path}. Stop it, name another file in MOOT_DATABASE_URL, or use Postgres, "
-                "which many servers can share."
-            )
-        yield
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:

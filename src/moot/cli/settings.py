@@ -27,6 +27,7 @@ VARIABLES = {  # as MOOT_…, and what they must be
     "metrics_token": "at least 16 characters long",
     "budget": "a number of US dollars, 0 or more",
 }
+LISTS = ("hosts", "line_up")  # as MOOT_…, with commas between
 PATHS = ("gguf", "script")  # provider settings that name a file, relative to the settings file
 
 
@@ -50,7 +51,7 @@ class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`model` is asked when none is named; `fallback` names who is asked when a model fails.
+    """`model` is asked when none is named, `line_up` where a table is not named; `fallback` when a model fails.
 
     `limits` are those of one answer: seconds without content, seconds in all, characters. The rest is for
     `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
@@ -60,6 +61,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """
 
     model: str | None = None
+    line_up: Annotated[tuple[str, ...], Meta(max_length=24)] = ()
     providers: dict[str, ProviderConfig] = {}
     fallback: dict[str, tuple[str, ...]] = {}
     limits: Limits = Limits()
@@ -112,8 +114,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             _check_variable(name, value)
     if gguf := environment.get("MOOT_GGUF"):
         settings["providers"] = {"local": {"gguf": gguf}}
-    if hosts := environment.get("MOOT_HOSTS"):
-        settings["hosts"] = [host.strip() for host in hosts.split(",") if host.strip()]
+    for name in LISTS:
+        if listed := environment.get(f"MOOT_{name.upper()}"):
+            settings[name] = [one.strip() for one in listed.split(",") if one.strip()]
     return settings
 
 

@@ -108,7 +108,7 @@ def by_rules(floor: Floor) -> Decided | None:
         answered = "could not answer" if silent else "has answered"
         return _decided(floor, USER, f"{alone.name} {answered}.")
     if floor.turn == 0 and floor.trigger in {who.id for who in floor.agents}:
-        return _decided(floor, floor.trigger or "", "It was to begin.")
+        return _decided(floor, floor.trigger or "", "Chosen to begin.")
     if named := _named(floor):
         return _decided(floor, named.id, f"The user spoke to {named.name}.")
     if QUESTION.search(floor.last_words) and all(one.is_silent for one in floor.spoke):
@@ -118,7 +118,7 @@ def by_rules(floor: Floor) -> Decided | None:
 
 def fallback(floor: Floor) -> Decided:
     """Decide where the model did not: whoever has spoken least."""
-    return _decided(floor, candidates(floor)[0].id, "Nobody has spoken less.")
+    return _decided(floor, candidates(floor)[0].id, "Has spoken least so far.")
 
 
 def candidates(floor: Floor) -> Sequence[Participant]:

@@ -1,12 +1,12 @@
-"""A run in this process, with nothing stored: the executor behind `moot ask`."""
+"""A run in this process, with nothing stored: the executor behind `moot ask`, the library and stateless completions."""
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from moot.context.pieces import Enclosed
+from moot.context.pieces import Attached, Enclosed
 from moot.engine.log import RunLog
 from moot.engine.measuring import measured
 from moot.engine.scene import Scene
@@ -27,15 +27,22 @@ from moot.model.requests import Message as Told
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
 
+Pay = Callable[[Sequence[Charge]], Awaitable[None]]
+
+
+async def unpaid(charges: Sequence[Charge]) -> None:
+    """Nobody keeps an account of it."""
+
 
 class Notes:
     """A transcript that lives as long as the run."""
 
-    def __init__(self, log: RunLog, question: Message) -> None:
-        self.said: list[Message] = [question]
+    def __init__(self, log: RunLog, said: Sequence[Message], pay: Pay) -> None:
+        self.said: list[Message] = list(said)
         self.found: list[Finding] = []
         self.spent = 0.0
         self._log = log
+        self._pay = pay
 
     def is_open(self, seat: Seat) -> bool:  # noqa: ARG002 - a Transcript
         """Nobody has seen anything of a turn that is to begin."""
@@ -53,6 +60,8 @@ class Notes:
         charges: Sequence[Charge] = (),
     ) -> int:
         self.spent += sum(charge.cost or 0.0 for charge in charges)
+        if charges:
+            await self._pay(charges)
         if message is not None:
             self.said.append(replace(message, number=len(self.said) + 1))
         if isinstance(event, FINDINGS):
@@ -71,10 +80,17 @@ async def run(
     log: RunLog,
     speaker: Speaker,
     stop: Stop,
+    *,
+    earlier: Sequence[Message] = (),
+    attached: Attached | None = None,
+    pay: Pay = unpaid,
     workshop: Workshop | None = None,
 ) -> RunEnded:
-    """Put one question, its material before its words, to the table; `chains` are the models that may speak for each participant."""
-    *attached, words = question.parts
+    """Put one question, its material before its words, to the table; `chains` are the models that may speak for each participant.
+
+    `earlier` is what was said before in other runs, and `attached` what came with that.
+    """
+    *material, words = question.parts
     content = words.text if isinstance(words, Text) else ""
     asked = Message(
         id=new_id("msg"),
@@ -82,17 +98,18 @@ async def run(
         run=log.run,
         role="user",
         content=content,
-        number=1,
+        number=len(earlier) + 1,
         created_at=time.time(),
     )
     if plan.mode in WINDOWED:
         plan = replace(plan, measures=await asyncio.to_thread(_measured, plan, chains))
-    scene = Scene(run=log.run, discussion="", plan=plan, attached={asked.id: tuple(map(Enclosed, attached))})
+    enclosed = {**(attached or {}), asked.id: tuple(map(Enclosed, material))}
+    scene = Scene(run=log.run, discussion="", plan=plan, attached=enclosed)
 
     async def chain(who: Participant) -> Sequence[Resolved]:
         return chains[who.id]
 
-    table = LiveTable(scene, Notes(log, asked), chain, speaker, stop, at_once, workshop)
+    table = LiveTable(scene, Notes(log, [*earlier, asked], pay), chain, speaker, stop, at_once, workshop)
     await log.append([RunStarted(participants=plan.participants)])
     ended = RunEnded(status=await table.play())
     await log.append([ended])

@@ -1,14 +1,14 @@
 """The log of a run that lives only as long as its process: numbered without gaps, read by one reader."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
 from moot.model.events import Event
 from moot.model.ids import new_id
 
-Reader = Callable[[Sequence[Event]], None]
+Reader = Callable[[list[Event]], Awaitable[None] | None]  # one that says when it has read is waited for
 
 
 class RunLog:
@@ -24,4 +24,5 @@ class RunLog:
         for event in events:
             self._seq += 1
             stamped.append(replace(event, run=self.run, seq=self._seq, at=now))
-        self._reader(stamped)
+        if (reading := self._reader(stamped)) is not None:
+            await reading

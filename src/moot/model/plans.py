@@ -34,7 +34,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     this run nor ever sees it. Those who are not `introduced` are told nothing of each other. `debate` are the rules
     of a debate, `advisors` and `directed` those of the modes of that name; `clerk` is the model that keeps minutes
     and makes small decisions, None is the lead's own. `cap` is what the run may cost in US dollars. `measures` are
-    those of the models, as far as they were known when it started. With `again`, nothing happens but one turn of a run
+    those of the models, as far as they were known when it started. Without `minutes` a debate is
+    not written up: there is its synthesis, and nothing else is found out. With `again`, nothing happens but one turn of a run
     that had this plan.
     """
 
@@ -54,6 +55,7 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     clerk: str | None = None
     cap: float | None = None
     measures: dict[str, Measure] = {}
+    minutes: bool = True
     again: Anew | None = None
 
     @property

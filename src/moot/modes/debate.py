@@ -69,18 +69,18 @@ def _lead_first(table: Table, standing: Sequence[Participant]) -> Sequence[Parti
 
 
 async def _conclude(table: Table, led: Sequence[Participant]) -> None:
-    """Write the synthesis and the minutes at the same time."""
+    """Write the synthesis and the minutes, if any are kept, at the same time."""
     rules, clerk = table.plan.debate, _clerk(table, led[0])
-    claims = rules.ledger and await table.affords("The ledger", led[:1], sum_up, keeping=sum_up)
-    enough = rules.ranking and len(led) >= FEWEST_TO_RANK
+    kept = table.plan.minutes
+    claims = kept and rules.ledger and await table.affords("The ledger", led[:1], sum_up, keeping=sum_up)
+    enough = kept and rules.ranking and len(led) >= FEWEST_TO_RANK
     ranked = enough and await table.affords("The ranking", led, sum_up, keeping=sum_up)
     await table.open_stage("synthesis", table.revision)
     doings: list[Coroutine[None, None, object]] = [
-        table.one_speaks(
-            led, "synthesis", round=table.revision, view=briefed, brief=sum_up, role="synthesis"
-        ),
-        table.find("summary", clerk, partial(summary, participants=table.plan.speaking)),
+        table.one_speaks(led, "synthesis", round=table.revision, view=briefed, brief=sum_up, role="synthesis")
     ]
+    if kept:
+        doings.append(table.find("summary", clerk, partial(summary, participants=table.plan.speaking)))
     if claims:
         doings.append(table.find("ledger", clerk, ledger))
     if ranked:

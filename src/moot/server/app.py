@@ -14,6 +14,8 @@ from moot.server.account_routes import AccountRoutes
 from moot.server.auth import Authentication, provide_caller
 from moot.server.board_routes import BoardRoutes
 from moot.server.budget_routes import BudgetRoutes
+from moot.server.completions.problems import faced
+from moot.server.completions.routes import CompletionRoutes
 from moot.server.discussion_routes import DiscussionRoutes
 from moot.server.event_routes import changes
 from moot.server.file_routes import FileRoutes
@@ -22,6 +24,7 @@ from moot.server.knowledge_routes import KnowledgeRoutes
 from moot.server.lane_routes import LaneRoutes
 from moot.server.limits import RateLimits, standard
 from moot.server.line_up_routes import LineUpRoutes
+from moot.server.mcp_routes import mcp
 from moot.server.model_routes import ModelRoutes
 from moot.server.persona_routes import PersonaRoutes
 from moot.server.perspective_routes import PerspectiveRoutes
@@ -61,10 +64,12 @@ ROUTES: list[ControllerRouterHandler] = [
     PerspectiveRoutes,
     UsageRoutes,
     BudgetRoutes,
+    CompletionRoutes,
     meta_routes.healthz,
     meta_routes.readyz,
     meta_routes.metrics,
     changes,
+    mcp,
 ]
 
 
@@ -82,8 +87,8 @@ def create_app(
         dependencies={"caller": provide_caller, **{name: _given(part) for name, part in given.items()}},
         middleware=[Authentication(accounts, limits, local)],
         guards=[standard, plain],
-        exception_handlers=HANDLERS,
-        state=State({"limits": limits}),
+        exception_handlers={kind: faced(handler) for kind, handler in HANDLERS.items()},
+        state=State({"limits": limits, "mcp": parts["mcp"]}),
         openapi_config=openapi.config(),
         request_class=JsonRequest,
         request_max_body_size=MAX_BODY,

@@ -21,6 +21,8 @@ Seq = Annotated[
     QueryParameter(ge=0, schema_extra={"minimum": 0}, description="And until this event of that run"),
 ]
 
+Dark = Annotated[bool, QueryParameter(description="For a dark page: light on dark")]
+
 
 async def _board(
     id: FromPath[str], caller: Given[Caller], boards: Given[Boards], run: Run = None, seq: Seq = None
@@ -38,8 +40,9 @@ class BoardRoutes(Controller):
         return board
 
     @get("/board.svg", media_type="image/svg+xml", summary="The whiteboard as a drawing")
-    async def drawing(self, board: Given[Board]) -> Response[str]:
-        return Response(await asyncio.to_thread(svg, board), media_type="image/svg+xml", headers=HARMLESS)
+    async def drawing(self, board: Given[Board], dark: Dark = False) -> Response[str]:
+        drawn = await asyncio.to_thread(svg, board, dark=dark)
+        return Response(drawn, media_type="image/svg+xml", headers=HARMLESS)
 
     @get("/board.png", media_type="image/png", summary="The whiteboard as a picture")
     async def picture(self, board: Given[Board], painter: Given[Painter]) -> Response[bytes]:

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import msgspec
-from litestar.enums import ScopeType
+from litestar.enums import MediaType, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from moot.model.hosts import is_loopback
+from moot.server import problems
+from moot.server.completions.problems import is_face, shaped
 from moot.server.problems import Problem
 
 ELSEWHERE = frozenset({"cross-site", "same-site"})
@@ -26,7 +28,7 @@ class OwnSite:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == ScopeType.HTTP and (words := self._objection(scope)):
-            await _refuse(send, words)
+            await _refuse(scope, send, words)
         else:
             await self._app(scope, receive, send)
 
@@ -67,8 +69,11 @@ def _name(url: str) -> str:
         return ""
 
 
-async def _refuse(send: Send, words: str) -> None:
-    body = msgspec.json.encode(Problem("Refused", 403, words))
-    headers = [(b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(body))]
+async def _refuse(scope: HTTPScope, send: Send, words: str) -> None:
+    problem = Problem("Refused", 403, words)
+    body, kind = msgspec.json.encode(problem), problems.MEDIA_TYPE
+    if is_face(scope["path"]):
+        body, kind = shaped(problem), MediaType.JSON
+    headers = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -68,13 +68,20 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     type: str = "about:blank"
 
 
-def answer(problem: Problem, headers: dict[str, str] | None = None) -> Response[bytes]:
-    return Response(
-        msgspec.json.encode(problem), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers
-    )
+class ProblemAnswer(Response[bytes]):
+    """A problem on its way out, which may still be put in other words."""
+
+    def __init__(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
+        body = msgspec.json.encode(problem)
+        super().__init__(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+        self.problem = problem
 
 
-def moot_error(_: Request[Any, Any, Any], error: MootError) -> Response[bytes]:
+def moot_error(_: Request[Any, Any, Any], error: MootError) -> ProblemAnswer:
+    return told_of(error)
+
+
+def told_of(error: MootError) -> ProblemAnswer:
     status, title = next(known for kind, known in STATUSES.items() if isinstance(error, kind))
     headers: dict[str, str] = {}
     if isinstance(error, Refused) and error.log_in:
@@ -85,12 +92,12 @@ def moot_error(_: Request[Any, Any, Any], error: MootError) -> Response[bytes]:
     if status == 503:
         headers["Retry-After"] = str(RETRY_SECONDS)
     named = FIELD.match(str(error)) if status in {400, 404} else None
-    return answer(
+    return ProblemAnswer(
         Problem(title, status, str(error), (FieldError(*named.groups()),) if named else ()), headers
     )
 
 
-def http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def http_error(request: Request[Any, Any, Any], error: HTTPException) -> ProblemAnswer:
     """Answer what Litestar itself refuses, such as a body that does not fit or a path that is not there."""
     if error.status_code >= 500:
         return mistake(request, error)
@@ -99,7 +106,7 @@ def http_error(request: Request[Any, Any, Any], error: HTTPException) -> Respons
         found = [_field_error(request, extra) for extra in error.extra]
     detail = " ".join(f"{one.field}: {one.message}" for one in found) or _detail(request, error)
     title = HTTPStatus(error.status_code).phrase.capitalize()
-    return answer(Problem(title, error.status_code, detail, tuple(found)), dict(error.headers or {}))
+    return ProblemAnswer(Problem(title, error.status_code, detail, tuple(found)), dict(error.headers or {}))
 
 
 def _detail(request: Request[Any, Any, Any], error: HTTPException) -> str:
@@ -124,16 +131,18 @@ def _field_error(request: Request[Any, Any, Any], extra: Mapping[str, Any]) -> F
     return FieldError("body" if key == "data" else key, message)
 
 
-def changed_meanwhile(_: Request[Any, Any, Any], __: IntegrityError) -> Response[bytes]:
+def changed_meanwhile(_: Request[Any, Any, Any], __: IntegrityError) -> ProblemAnswer:
     """What a request builds on was deleted, or made, while it was being done."""
-    return answer(
+    return ProblemAnswer(
         Problem("Conflict", 409, "This was changed by another request at the same time: load it again.")
     )
 
 
-def mistake(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+def mistake(request: Request[Any, Any, Any], error: Exception) -> ProblemAnswer:
     log.error("a request failed", exc_info=error, extra={"method": request.method, "path": request.url.path})
-    return answer(Problem("Internal error", 500, "A mistake in Moot itself; the server's log says more."))
+    return ProblemAnswer(
+        Problem("Internal error", 500, "A mistake in Moot itself; the server's log says more.")
+    )
 
 
 HANDLERS: ExceptionHandlersMap = {

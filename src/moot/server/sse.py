@@ -34,11 +34,12 @@ log = logging.getLogger(__name__)
 
 
 class Reader:
-    """One open stream. It is ended from outside by cancelling its task."""
+    """One open stream. It is ended from outside by cancelling its task; `parting` is what it is told then."""
 
-    def __init__(self, frames: Frames, caller: Caller, opening: bytes) -> None:
+    def __init__(self, frames: Frames, caller: Caller, opening: bytes, parting: bytes) -> None:
         self.caller = caller
         self.opening = opening
+        self.parting = parting
         self.task: asyncio.Task[None] | None = None
         self.sending_since: float | None = None  # None while there is nothing to send
         self._frames = frames
@@ -68,8 +69,10 @@ class Readers:
     def __len__(self) -> int:
         return len(self._open)
 
-    def stream(self, frames: Frames, caller: Caller, opening: bytes = b"") -> "EventStream":
-        return EventStream(self, Reader(frames, caller, opening))
+    def stream(
+        self, frames: Frames, caller: Caller, opening: bytes = b"", parting: bytes = b""
+    ) -> "EventStream":
+        return EventStream(self, Reader(frames, caller, opening, parting))
 
     def end_all(self) -> None:
         for reader in tuple(self._open):
@@ -104,6 +107,8 @@ class Readers:
         if reader.sending_since is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._stuck_seconds):
+                    if reader.parting and reader.task is not None and not _ended_by_itself(reader.task):
+                        await send({"type": "http.response.body", "body": reader.parting, "more_body": True})
                     await send(END)
                 return True
         return False
@@ -122,6 +127,10 @@ class EventStream(Response[str]):
             await self._readers.serve(self._reader, scope, receive, send)
 
         return respond
+
+
+def _ended_by_itself(task: "asyncio.Task[None]") -> bool:
+    return not task.cancelled() and task.exception() is None
 
 
 def _pieces(frames: Sequence[bytes]) -> Iterator[bytes]:

@@ -20,14 +20,14 @@ from moot.model.money import Payer
 from moot.model.stateless import FRAMES, NAMES, ChatEvent, ChatRequest
 from moot.providers.registry import Resolved
 from moot.server.limits import start_rate
-from moot.server.problems import Problem, answer
+from moot.server.problems import Problem, ProblemAnswer
 from moot.server.sse import MEDIA_TYPE, Frames, Readers
 from moot.store.budgets import Budgets
 
 
-def no_key(_: Request[Any, Any, Any], error: MissingKey) -> Response[bytes]:
+def no_key(_: Request[Any, Any, Any], error: MissingKey) -> ProblemAnswer:
     problem = Problem("No key", 401, f"{error} Or send one along, as apiKey.")
-    return answer(problem, {"WWW-Authenticate": "Bearer"})
+    return ProblemAnswer(problem, {"WWW-Authenticate": "Bearer"})
 
 
 @post(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, and_, delete, func, insert, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.changes import Generating
@@ -14,9 +14,10 @@ from moot.model.discussions import LIVE, Discussion, DiscussionStatus, Message, 
 from moot.model.errors import Conflict, NotFound, UsageError
 from moot.model.versions import folded, shown
 from moot.store.database import Database
+from moot.store.excerpt import Excerpt, excerpt
 from moot.store.pages import cut
 from moot.store.schema import discussion, insight, message, run
-from moot.store.search import matching
+from moot.store.search import matching, words
 from moot.store.versions import MESSAGE_FIELDS, is_shown, turn_of, versions_in
 
 Id = Annotated[str, msgspec.Meta(pattern=r"^\w+$")]
@@ -25,11 +26,22 @@ FIELDS = [discussion.c[name] for name in Discussion.__struct_fields__]
 RUN_FIELDS = [run.c[name] for name in Run.__struct_fields__]
 
 
+class Hit(Excerpt, frozen=True, kw_only=True):
+    """The newest message of a discussion in which a search found something, and where."""
+
+    discussion: str
+    message: str
+
+
 class Page(msgspec.Struct, frozen=True):
-    """Some discussions, and the cursor of the next page, if there is one."""
+    """Some discussions, and the cursor of the next page, if there is one.
+
+    A search has a hit for each that has the words in a message; the others have them in their title.
+    """
 
     discussions: tuple[Discussion, ...]
     next: str | None
+    hits: tuple[Hit, ...] = ()
 
 
 class Discussions:
@@ -64,13 +76,30 @@ class Discussions:
         newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc()).limit(limit + 1)
         async with self._database.read() as connection:
             rows = (await connection.execute(_from(newest, cursor))).mappings().all()
-        found = tuple(Discussion(**row) for row in rows)
-        return Page(*cut(found, limit, _cursor))
+        found, next = cut(tuple(Discussion(**row) for row in rows), limit, _cursor)
+        return Page(found, next, await self._hits(tenant, q, [one.id for one in found]) if q else ())
 
     def _found(self, tenant: str, q: str) -> ColumnElement[bool]:
-        shown = (message.c.tenant == tenant, message.c.hidden.is_(False), is_shown())
-        said = select(message.c.discussion).where(*shown, matching(self._database, message, q))
+        said = select(message.c.discussion).where(self._said(tenant, q))
         return or_(matching(self._database, discussion, q), discussion.c.id.in_(said))
+
+    def _said(self, tenant: str, q: str) -> ColumnElement[bool]:
+        shown = (message.c.tenant == tenant, message.c.hidden.is_(False), is_shown())
+        return and_(*shown, matching(self._database, message, q))
+
+    async def _hits(self, tenant: str, q: str, ids: Collection[str]) -> tuple[Hit, ...]:
+        if not words(q):
+            return ()
+        said = (message.c.discussion.in_(ids), self._said(tenant, q))
+        newest = select(func.max(message.c.number)).where(*said).group_by(message.c.discussion)
+        turn = func.coalesce(message.c.version_of, message.c.id)
+        query = select(message.c.discussion, turn, message.c.content).where(message.c.number.in_(newest))
+        async with self._database.read() as connection:
+            rows = (await connection.execute(query)).all()
+        return tuple(
+            Hit(**msgspec.structs.asdict(excerpt(content, q)), discussion=of, message=id)
+            for of, id, content in rows
+        )
 
     async def change(self, tenant: str, id: str, changes: Mapping[str, Any]) -> Discussion:
         query = (

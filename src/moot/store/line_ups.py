@@ -1,7 +1,7 @@
 """Line-ups as they are kept, each for its tenant."""
 
 from msgspec.structs import asdict
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from moot.model.errors import Conflict, NotFound
@@ -29,6 +29,16 @@ class LineUps:
             rows = await connection.execute(query.order_by(line_up.c.id.desc()).limit(limit + 1))
         found = [LineUp(**row) for row in rows.mappings()]
         return LineUpPage(*cut(found, limit, lambda one: one.id))
+
+    async def named(self, tenant: str, name: str) -> LineUp:
+        """Find a line-up by its name, or by its id; of several with one name, the newest."""
+        meant = (line_up.c.tenant == tenant, or_(line_up.c.name == name, line_up.c.id == name))
+        async with self._database.read() as connection:
+            rows = await connection.execute(select(*FIELDS).where(*meant).order_by(line_up.c.id.desc()))
+            row = rows.mappings().first()
+        if row is None:
+            raise _missing(name)
+        return LineUp(**row)
 
     async def add(self, tenant: str, new: LineUp) -> None:
         async with self._database.write() as connection:

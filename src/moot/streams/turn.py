@@ -203,7 +203,10 @@ class Listener:
             return "error", fault(
                 "context_length", "The token limit was used up before the answer began: allow more tokens."
             )
-        return "empty_response", fault("bad_response", "The model gave an empty answer.")
+        words = "The model gave an empty answer."
+        if self._calls:
+            words = f"The model gave no answer but a call of the tool {self._calls[0].name[:100]}, which is not there."
+        return "empty_response", fault("bad_response", words)
 
     def _hear(self, texts: list[str]) -> list[Event]:
         if not texts:

@@ -34,5 +34,5 @@ const counts = (turn: Turn, participant: string): boolean =>
   turn.participant === participant && turn.role === "assistant" && isAnswered(turn);
 
 export function told(phase: Phase): string {
-  return phase.kind === "speaks" ? "Speaks freely" : `Asks, ${phase.turn} of ${phase.of}`;
+  return phase.kind === "speaks" ? "Advising" : `Asking, round ${phase.turn} of ${phase.of}`;
 }

@@ -19,7 +19,7 @@ const KINDS: Record<Fault["kind"], readonly [title: string, todo: string, remedi
     "Add or check the key, then try again.",
     ["key", "retry", "swap"],
   ],
-  rate_limit: ["Asked too often", "Wait a moment, then try again.", ["retry", "swap"]],
+  rate_limit: ["Too many requests", "Wait a moment, then try again.", ["retry", "swap"]],
   overloaded: ["Too busy right now", "Try again in a moment, or ask another model.", ["retry", "swap"]],
   content_blocked: [
     "Blocked by content rules",
@@ -33,7 +33,7 @@ const KINDS: Record<Fault["kind"], readonly [title: string, todo: string, remedi
     "Check that it runs and can be reached, then try again.",
     ["retry", "swap"],
   ],
-  bad_response: ["An answer that cannot be read", "Try again, or ask another model.", ["retry", "swap"]],
+  bad_response: ["Unreadable answer", "Try again, or ask another model.", ["retry", "swap"]],
   api_error: ["The provider failed", "Try again, or ask another model.", ["retry", "swap"]],
 };
 const ADVISES = /\b(try|choose|check|send|ask|raise|wait|add|set)\b/i;

@@ -13,7 +13,7 @@ export function brief({ cost, calls, unknown }: Forecast): string {
 /** Say why it is more than may be spent; nothing where it is not. */
 export function excess({ forecast: { cost }, left }: Estimate, cap: number | null): string {
   if (left !== null && cost > left) return more("is left of your budget this week", left);
-  if (cap !== null && cost > cap) return more("you let it cost", cap);
+  if (cap !== null && cost > cap) return more("you set as its limit", cap);
   return "";
 }
 

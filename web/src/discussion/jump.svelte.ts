@@ -59,7 +59,7 @@ function hold(element: HTMLElement, quote: string, moved: () => void): void {
     if (letGo.signal.aborted) return;
     const now = performance.now();
     if (quote && !words?.isConnected && now - sought >= SEEK) {
-      words = markQuote(element.querySelector(".markdown") ?? element, quote);
+      words = markQuote(element.querySelector(".written, .markdown") ?? element, quote);
       sought = now;
     }
     const goal = words ?? element;

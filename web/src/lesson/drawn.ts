@@ -47,9 +47,9 @@ function shown(action: Drawing): string {
     case "wb_draw_text":
       return `text “${short(action.content)}”`;
     case "wb_draw_shape":
-      return `a ${action.shape}`;
+      return one(action.shape);
     case "wb_draw_chart":
-      return `a ${action.chartType} chart of ${short(action.data.labels.join(", "))}`;
+      return `${one(action.chartType)} chart of ${short(action.data.labels.join(", "))}`;
     case "wb_draw_latex":
       return `the formula ${short(action.latex)}`;
     case "wb_draw_table":
@@ -75,11 +75,11 @@ export function does(action: Action): string {
     case "wb_open":
       return "opens the board";
     case "wb_close":
-      return "puts the board away";
+      return "closes the board";
     case "wb_clear":
       return "wipes the board";
     case "wb_delete":
-      return `takes ${action.elementId} off`;
+      return "erases part of the board";
     case "wb_draw_text":
       return `writes “${short(action.content, 40)}”`;
     case "wb_draw_latex":
@@ -87,25 +87,28 @@ export function does(action: Action): string {
     case "wb_draw_code":
       return "writes code";
     case "wb_draw_chart":
-      return `draws a ${action.chartType} chart`;
+      return `draws ${one(action.chartType)} chart`;
     case "wb_draw_shape":
-      return `draws a ${action.shape}`;
+      return `draws ${one(action.shape)}`;
     case "wb_draw_table":
       return "draws a table";
     case "wb_draw_line":
       return action.points.includes("arrow") ? "draws an arrow" : "draws a line";
     case "wb_edit_code":
-      return `changes the code in ${action.elementId}`;
+      return "changes the code";
     case "spotlight":
-      return `puts light on ${action.elementId}`;
+      return "highlights part of the board";
     case "laser":
-      return `points at ${action.elementId}`;
+      return "points at the board";
     case "play_video":
-      return `plays ${action.elementId}`;
+      return "plays a video";
     default:
       return "does something";
   }
 }
+
+/** One of something, with its article. */
+const one = (what: string): string => `${/^[aeiou]/.test(what) ? "an" : "a"} ${what}`;
 
 function short(text: string, most = SHORT): string {
   const line = text.replace(/\s+/g, " ").trim();

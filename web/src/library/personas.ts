@@ -33,7 +33,7 @@ export function grouped(personas: readonly Persona[]): readonly Group[] {
     .sort((a, b) => a.category.localeCompare(b.category) || a.name.localeCompare(b.name));
   return [
     { title: "Your own", personas: own },
-    { title: "Ship with Moot", personas: shipped },
+    { title: "Included with Moot", personas: shipped },
   ].filter((group) => group.personas.length);
 }
 

@@ -101,8 +101,7 @@ export function isModel(text: string): boolean {
 
 /** What to do with a name that no list has. */
 export function unlisted(offers: readonly Offer[], typed: string): string {
-  if (!isModel(typed))
-    return "Nothing of that name is listed. Write it as provider/model, or take away a word.";
+  if (!isModel(typed)) return "Nothing of that name is listed. Write it as provider/model, or remove a word.";
   const provider = typed.slice(0, typed.indexOf("/"));
   return offers.some((one) => one.provider === provider)
     ? `${provider} does not list it. It is asked for as you wrote it: compare it with how ${provider} writes it.`

@@ -8,18 +8,21 @@ import type { Discussion } from "../wire.ts";
 /** The entry of a menu that archives a discussion, or takes it out of the archive. */
 export function archiving(discussion: Discussion): Item {
   return {
-    words: discussion.status === "archived" ? "Take out of the archive" : "Archive",
+    words: discussion.status === "archived" ? "Bring back" : "Archive",
     icon: "archive",
-    act: () => void archive(discussion),
+    act: () =>
+      void (discussion.status === "archived"
+        ? bringBack(discussion)
+        : put(discussion, "archived", "Archived.")),
   };
 }
 
-async function archive({ id, status }: Discussion): Promise<void> {
-  const after = status === "archived" ? "active" : "archived";
-  if (!(await moved(id, after))) return;
-  toasts.say(after === "archived" ? "Archived." : "Taken out of the archive.", {
-    undo: () => moved(id, status),
-  });
+/** Take a discussion out of the archive. */
+export const bringBack = (discussion: Discussion): Promise<void> =>
+  put(discussion, "active", "Brought back.");
+
+async function put({ id, status }: Discussion, after: Discussion["status"], words: string): Promise<void> {
+  if (await moved(id, after)) toasts.say(words, { undo: () => moved(id, status) });
 }
 
 async function moved(id: string, status: Discussion["status"]): Promise<boolean> {

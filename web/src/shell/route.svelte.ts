@@ -36,17 +36,18 @@ class Route {
     document.addEventListener("click", (event) => this.#followed(event));
   }
 
-  go(path: string, { replace = false } = {}): void {
-    if (replace) history.replaceState(null, "", path);
-    else history.pushState(null, "", path);
+  /** Go to a path; a quote is sought in what its anchor points to. */
+  go(path: string, { replace = false, quote = "" } = {}): void {
+    const kept = quote ? ({ quote } satisfies Visit) : null;
+    if (replace) history.replaceState(kept, "", path);
+    else history.pushState(kept, "", path);
     this.#read();
   }
 
   /** Follow a quote to what it is of: the way back leads to the quote. */
   quoted(path: string, left: Left): void {
     history.replaceState({ ...visit(), left } satisfies Visit, "");
-    history.pushState({ quote: left.quote } satisfies Visit, "", path);
-    this.#read();
+    this.go(path, { quote: left.quote });
   }
 
   #read(): void {
@@ -61,7 +62,7 @@ class Route {
     if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
     if (link.pathname.startsWith("/api/")) return;
     event.preventDefault();
-    this.go(link.href);
+    this.go(link.href, { quote: link.dataset["quote"] });
   }
 }
 

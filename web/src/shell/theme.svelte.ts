@@ -11,7 +11,7 @@ class Look {
   #system = $state<"light" | "dark">("light");
   readonly isDark = $derived((this.theme === "system" ? this.#system : this.theme) === "dark");
   readonly words = $derived(
-    { system: `As the system: ${this.#system}`, light: "Light", dark: "Dark" }[this.theme],
+    { system: `System theme (${this.#system})`, light: "Light theme", dark: "Dark theme" }[this.theme],
   );
 
   constructor() {

@@ -73,7 +73,7 @@ export const SAMPLES: readonly Sample[] = [
 /** What can be seen without any model: every word of it was written before. */
 export const PLAYED: readonly Sample[] = [
   {
-    title: "A played debate",
+    title: "Sample debate",
     words: "Three scripts argue, one changes sides",
     mode: "debate",
     parts: ["advocate", "sceptic", "undecided"].map((name) => ({ model: `scripted/${name}` })),
@@ -81,7 +81,7 @@ export const PLAYED: readonly Sample[] = [
     scripted: true,
   },
   {
-    title: "A played lesson",
+    title: "Sample lesson",
     words: "Four scripts at a whiteboard",
     mode: "directed",
     parts: [

@@ -18,7 +18,7 @@ export function announcement(run: Run | undefined, discussion: Discussion): stri
   }
   const failed = who((turn) => turn.state === "failed");
   const answers = run.turns.filter(isAnswered).length;
-  const said = answers === 1 ? "One answer is there." : `${answers} answers are there.`;
+  const said = answers === 1 ? "One answer is ready." : `${answers} answers are ready.`;
   return joined(said, cut, failed.length ? `${listed(failed)} failed.` : "");
 }
 

@@ -1,16 +1,18 @@
 /** The list of discussions: a pure function of the pages that were read and the changes that were heard. */
 
-import type { Change, Discussion, Page, Run } from "../wire.ts";
+import type { Change, Discussion, Hit, Page, Run } from "../wire.ts";
 import type { Heard } from "./discussion.ts";
 
 export interface Shelf {
   readonly discussions: readonly Discussion[];
   readonly next: string | null;
+  /** Where in them a search found something, unless it was in the title alone. */
+  readonly hits: readonly Hit[];
   /** In which of them somebody is speaking. */
   readonly speaking: ReadonlySet<string>;
 }
 
-export const EMPTY: Shelf = { discussions: [], next: null, speaking: new Set() };
+export const EMPTY: Shelf = { discussions: [], next: null, hits: [], speaking: new Set() };
 
 /** Which discussions are listed: those that a search finds, or else all that have a status. */
 export interface Shown {
@@ -25,7 +27,7 @@ export function withFirstPage(shelf: Shelf, page: Page): Shelf {
     (one) => one.id === last?.id && one.updated_at === last.updated_at,
   );
   if (page.next === null || place < 0 || place === shelf.discussions.length - 1) return { ...shelf, ...page };
-  const further = { discussions: shelf.discussions.slice(place + 1), next: shelf.next };
+  const further = { discussions: shelf.discussions.slice(place + 1), next: shelf.next, hits: shelf.hits };
   return withNextPage({ ...shelf, ...page }, further);
 }
 
@@ -33,26 +35,8 @@ export function withFirstPage(shelf: Shelf, page: Page): Shelf {
 export function withNextPage(shelf: Shelf, page: Page): Shelf {
   const ids = new Set(shelf.discussions.map((one) => one.id));
   const discussions = [...shelf.discussions, ...page.discussions.filter((one) => !ids.has(one.id))];
-  return { ...shelf, discussions, next: page.next };
-}
-
-/** Say where a search found something, if one cannot see it in the title: every word sought begins some word there. */
-export function foundWhere({ title, status }: Pick<Discussion, "title" | "status">, sought: string): string {
-  const there = wordsIn(title);
-  const isInTitle = wordsIn(sought).every((word) => there.some((one) => one.startsWith(word)));
-  return [isInTitle ? "" : "in a message", status === "archived" ? "archived" : ""]
-    .filter(Boolean)
-    .join(" · ");
-}
-
-function wordsIn(text: string): readonly string[] {
-  return (
-    text
-      .normalize("NFKD")
-      .replace(/\p{M}/gu, "")
-      .toLowerCase()
-      .match(/[\p{L}\p{N}]+/gu) ?? []
-  );
+  const isFurther = (hit: Hit) => !ids.has(hit.discussion);
+  return { ...shelf, discussions, next: page.next, hits: [...shelf.hits, ...page.hits.filter(isFurther)] };
 }
 
 /** Hear one thing after the other that changed. */

@@ -47,7 +47,7 @@ export const MODES: readonly ModeWords[] = [
   {
     mode: "directed",
     title: "Lesson",
-    words: "A director gives the word to one at a time; all draw on one board.",
+    words: "A director calls on one voice at a time; all share a whiteboard.",
     rules: "turns, topic",
     least: 1,
   },

@@ -168,6 +168,13 @@ function wanted({ key: _, ...seat }: Seat): Wanted {
   return Object.fromEntries(said) as unknown as Wanted;
 }
 
+/** Who talks and how, in a few words: "3 voices, side by side". */
+export function summary({ mode, seats }: Table): string {
+  const title = wordsOf(mode).title.toLowerCase();
+  if (mode === "single") return title;
+  return `${seats.length === 1 ? "1 voice" : `${seats.length} voices`}, ${title}`;
+}
+
 /** Why a table cannot begin yet, in words for whoever lays it. */
 export function missing(table: Table): string | null {
   const { title, least } = wordsOf(table.mode);

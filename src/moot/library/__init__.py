@@ -1,0 +1,1 @@
+"""Moot from Python: tables in this process, without a server, and with nothing kept."""

@@ -1,0 +1,80 @@
+"""What a table came to, as a program is handed it."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from moot.model.chunks import Usage
+from moot.model.debates import Ledger, Ranking, Summary
+from moot.model.events import (
+    ANSWERED,
+    FINDINGS,
+    Event,
+    LedgerMade,
+    Notice,
+    RankingMade,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+    SummaryMade,
+    TurnEnded,
+)
+from moot.model.money import total
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What a table came to. `turns` are all that were taken; `cost` is in US dollars, None where a price is not known.
+
+    `summary`, `ledger` and `ranking` are the minutes of a debate.
+    """
+
+    status: RunStatus
+    names: dict[str, str]
+    turns: tuple[TurnEnded, ...]
+    summary: Summary | None
+    ledger: Ledger | None
+    ranking: Ranking | None
+    notices: tuple[str, ...]
+    usage: Usage
+    cost: float | None
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """What each said last, by name and as they sit; whoever did not answer is not there."""
+        given = [turn for turn in self.turns if turn.status in ANSWERED and turn.stage != "synthesis"]
+        last = {turn.participant: turn.message.text for turn in given}
+        return {name: last[id] for id, name in self.names.items() if id in last}
+
+    @property
+    def synthesis(self) -> str | None:
+        given = [turn for turn in self.turns if turn.status in ANSWERED and turn.stage == "synthesis"]
+        return given[-1].message.text if given else None
+
+    @property
+    def text(self) -> str:
+        """The synthesis, or the one answer, or all of them under their names."""
+        if self.synthesis is not None:
+            return self.synthesis
+        if len(self.answers) == 1:
+            return next(iter(self.answers.values()))
+        return "\n\n".join(f"{name}:\n{answer}" for name, answer in self.answers.items())
+
+
+def result_of(events: Sequence[Event], ended: RunEnded) -> Result:
+    """Sum up all events of a run."""
+    turns = tuple(one for one in events if isinstance(one, TurnEnded))
+    notices = [one for one in events if isinstance(one, Notice)]
+    charges = [one.charge for one in notices if one.charge is not None]
+    paid = [*turns, *(one for one in events if isinstance(one, FINDINGS)), *charges]
+    seats = [who for one in events if isinstance(one, RunStarted) for who in one.participants]
+    return Result(
+        status=ended.status,
+        names={who.id: who.name for who in seats},
+        turns=turns,
+        summary=next((one.summary for one in events if isinstance(one, SummaryMade)), None),
+        ledger=next((one.ledger for one in events if isinstance(one, LedgerMade)), None),
+        ranking=next((one.ranking for one in events if isinstance(one, RankingMade)), None),
+        notices=tuple(one.message for one in notices),
+        usage=sum((one.usage for one in paid), Usage()),
+        cost=total(one.cost for one in paid),
+    )

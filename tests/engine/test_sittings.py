@@ -1,0 +1,121 @@
+"""A run that nobody keeps: read as it comes, stopped when its reader leaves, and paid for all that was said."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from moot.engine.sittings import Sitting, Sittings
+from moot.model.discussions import Message
+from moot.model.errors import OverBudget
+from moot.model.events import Event, RunEnded, TextDelta, TurnEnded
+from moot.model.money import Charge
+from moot.model.participants import seat
+from moot.model.plans import Plan
+from moot.model.requests import assistant, user
+from moot.providers.keys import KeyRing
+from moot.providers.registry import Resolved
+from moot.streams.stop import Stop
+from tests.engine.tables import SPEAKER, Recorded
+
+
+class Till:
+    def __init__(self, *, empty: bool = False) -> None:
+        self.paid: list[Charge] = []
+        self._empty = empty
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        if self._empty:
+            raise OverBudget("Nothing is left.")
+        yield
+
+    async def pay(self, charges: Sequence[Charge]) -> None:
+        self.paid += charges
+
+
+def sitting(*scripts: str, provider: Recorded | None = None, earlier: tuple[Message, ...] = ()) -> Sitting:
+    provider = provider or Recorded({})
+    participants = seat(scripts)
+    chains = {who.id: (Resolved(who.model, provider, who.model, KeyRing(())),) for who in participants}
+    plan = Plan(
+        mode="parallel" if len(scripts) > 1 else "single", participants=participants, introduced=False
+    )
+    return Sitting(plan=plan, question=user("Why?"), chains=chains, earlier=earlier)
+
+
+async def emptied(sittings: Sittings) -> None:
+    async with asyncio.timeout(60):
+        while len(sittings):
+            await asyncio.sleep(0.001)
+
+
+async def test_its_events_are_read_as_they_come_and_each_turn_is_paid() -> None:
+    sittings, till = Sittings(SPEAKER), Till()
+    heard: list[Event] = [e async for some in sittings.hold(sitting("echo", "echo"), till) for e in some]
+    assert isinstance(heard[-1], RunEnded)
+    assert [event.seq for event in heard] == list(range(1, len(heard) + 1))
+    assert [charge.purpose for charge in till.paid] == ["answer", "answer"]
+    await emptied(sittings)
+
+
+async def test_what_was_said_before_is_told() -> None:
+    provider = Recorded({})
+    said = (
+        Message(id="m1", discussion="", run="earlier/1", role="user", content="One?", number=1),
+        Message(
+            id="m2",
+            discussion="",
+            run="earlier/1",
+            role="assistant",
+            content="Yes.",
+            participant="alpha",
+            number=2,
+        ),
+    )
+    async for _ in Sittings(SPEAKER).hold(sitting("echo", provider=provider, earlier=said)):
+        pass
+    (asked,) = provider.asked
+    assert asked.messages == (user("One?"), assistant("Yes."), user("Why?"))
+
+
+async def test_whoever_leaves_stops_it_and_pays_for_what_was_said() -> None:
+    sittings, till = Sittings(SPEAKER), Till()
+    async with asyncio.timeout(60), aclosing(sittings.hold(sitting("endless"), till)) as told:
+        async for some in told:
+            if any(isinstance(event, TextDelta) for event in some):
+                break
+    await emptied(sittings)
+    assert len(till.paid) == 1
+
+
+async def test_it_can_be_stopped_and_read_to_its_end() -> None:
+    stop = Stop()
+    turns: list[str] = []
+    async for some in Sittings(SPEAKER).hold(sitting("endless"), stop=stop):
+        turns += [event.status for event in some if isinstance(event, TurnEnded)]
+        if any(isinstance(event, TextDelta) for event in some):
+            stop.request()
+    assert turns == ["stopped"]
+
+
+async def test_where_nothing_is_left_it_does_not_begin() -> None:
+    provider = Recorded({})
+    with pytest.raises(OverBudget):
+        async for _ in Sittings(SPEAKER).hold(sitting("echo", provider=provider), Till(empty=True)):
+            pass
+    assert provider.asked == []
+
+
+async def test_when_all_end_readers_are_told() -> None:
+    sittings = Sittings(SPEAKER)
+    last: list[Event] = []
+    async with asyncio.timeout(60):
+        async for some in sittings.hold(sitting("endless")):
+            last = some or last
+            if any(isinstance(event, TextDelta) for event in some):
+                closing = asyncio.create_task(sittings.close())
+        await closing
+    assert isinstance(last[-1], RunEnded)
+    assert last[-1].status == "stopped"
