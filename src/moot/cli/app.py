@@ -129,6 +129,14 @@ def ask(
             help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"
         ),
     ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            help="A server of tools of the settings, or SERVER/TOOL. May be given several times.",
+            metavar="NAME",
+        ),
+    ] = None,
     cap: Cap = None,
     json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object a line.")] = False,
     usage: Annotated[bool, typer.Option("--usage", help="Tell tokens, cost and times at the end.")] = False,
@@ -159,6 +167,7 @@ def ask(
         turns=turns,
         board=board,
         cap=cap,
+        tools=tuple(tools or ()),
         json=json,
         usage=usage,
         config=config,

@@ -17,12 +17,14 @@ from moot.cli.ctrl_c import stopped_by_ctrl_c
 from moot.cli.options import Options, check, plan, typed
 from moot.cli.readers import not_written, reader_for
 from moot.cli.seating import Lane, seated
+from moot.cli.tools import workshop
 from moot.context.files import LARGEST, read_file
 from moot.context.question import question
 from moot.engine import inline
 from moot.engine.boards import ACTS, drawn
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
+from moot.engine.workshop import Workshop
 from moot.model.chunks import Usage
 from moot.model.errors import UsageError
 from moot.model.events import Event, Finding, RunEnded, TurnEnded
@@ -48,7 +50,9 @@ async def _run(options: Options, piped: str) -> int:
         lanes = await seated(options.models, files, chosen, registry)
         if options.cap is not None:
             await _tell_of_unknown_prices(lanes)
-        return await _ask(options, lanes, _asked(options, piped, files), Speaker(chosen.limits))
+        asked, speaker = _asked(options, piped, files), Speaker(chosen.limits)
+        async with workshop(options.tools, chosen.tools, os.environ) as tools:
+            return await _ask(options, lanes, asked, speaker, tools)
 
 
 async def _tell_of_unknown_prices(lanes: Sequence[Lane]) -> None:
@@ -111,7 +115,9 @@ class Following:
                 sys.stderr.write(f"moot: nothing came for {silent:.0f} s; Ctrl-C stops.\n")
 
 
-async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker: Speaker) -> int:
+async def _ask(
+    options: Options, lanes: Sequence[Lane], asked: Message, speaker: Speaker, tools: Workshop | None
+) -> int:
     participants = [lane.participant for lane in lanes]
     planned = plan(options, participants)
     chains = {lane.participant.id: lane.chain for lane in lanes}
@@ -120,7 +126,7 @@ async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker:
     patience = asyncio.create_task(following.say_when_silent()) if len(lanes) == 1 else None
     try:
         with stopped_by_ctrl_c(stop):
-            ended = await inline.run(planned, asked, chains, RunLog(following), speaker, stop)
+            ended = await inline.run(planned, asked, chains, RunLog(following), speaker, stop, workshop=tools)
     finally:
         if patience is not None:
             patience.cancel()
@@ -161,4 +167,6 @@ def _exit_code(ended: RunEnded, turns: Sequence[TurnEnded], stop: Stop) -> int:
 
 
 def _reader(options: Options, participants: int) -> Reader:
-    return Json(sys.stdout) if options.json else reader_for(options.mode, participants)
+    if options.json:
+        return Json(sys.stdout)
+    return reader_for(options.mode, participants, asks=bool(options.tools))

@@ -26,6 +26,7 @@ from moot.engine.estimate import counted as counted_tokens
 from moot.engine.feeds import Feeds
 from moot.engine.hall import Hall
 from moot.engine.improving import Improvements
+from moot.engine.insight_search import InsightSearch
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
 from moot.engine.measuring import Measuring
@@ -44,6 +45,7 @@ from moot.engine.sittings import Sittings
 from moot.engine.speaker import Speaker
 from moot.engine.stateless import Stateless
 from moot.engine.titles import Titles
+from moot.engine.tooling import Tooling
 from moot.engine.treasury import Treasury
 from moot.engine.trials import Court
 from moot.engine.usual_table import UsualTable
@@ -80,6 +82,7 @@ from moot.store.keys import ProviderKeys
 from moot.store.line_ups import LineUps
 from moot.store.listener import listen
 from moot.store.migration import migrate
+from moot.store.permissions import Permissions
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 from moot.store.rates import Rates
@@ -89,7 +92,9 @@ from moot.store.runs import Claim, Runs
 from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
 from moot.store.token_rates import TokenRates
+from moot.store.tool_servers import ToolServers
 from moot.store.trials import Trials
+from moot.store.vectors import Vectors
 from moot.transcript.telling import Transcripts
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
@@ -121,6 +126,7 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "mcp",
     "painter",
     "personas",
+    "permissions",
     "perspectives",
     "planning",
     "projects",
@@ -138,6 +144,8 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "stateless",
     "tables",
     "token_rates",
+    "tool_servers",
+    "tooling",
     "transcripts",
     "treasury",
     "trials",
@@ -148,7 +156,15 @@ PARTS = (  # what the routes ask for, by the name they ask for it
 class House:
     """All parts of a server, put together; `settled` gives them life."""
 
-    def __init__(self, settings: Settings, database: Database, registry: Registry, sealer: Sealer) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        registry: Registry,
+        sealer: Sealer,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment` holds what the settings name of it, for the servers of tools."""
         self.database = database
         self._lease = settings.lease
         self._left = False
@@ -166,6 +182,8 @@ class House:
         admission = Admission(database, counted, rates.model_calls_a_minute)
         speaker = Speaker(settings.limits, admit=admission.wait)
         self.budgets = Budgets(database, settings.budget)
+        self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
+        self._lay_out_tools(settings, environment or {}, sealer)
         self.durable = DurableRuns(
             database,
             self.worker,
@@ -174,9 +192,9 @@ class House:
             casting.models,
             self._count,
             Recapping(database, casting.models, speaker, self.budgets),
+            self.tooling,
         )
         measuring = Measuring(self.token_rates, registry, settings.fallback)
-        self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.uploads = Uploads(self.file_store)
         self.painter = Painter()
         self.attaching = Attaching(self.file_store, registry)
@@ -209,7 +227,7 @@ class House:
         self.workers = Workers(
             self.roll, self.presence, self.worker, settings.lease, self.durable.take_over, self._taken_over
         )
-        self.seating = Seating(registry, self.personas)
+        self.seating = Seating(registry, self.personas, self.tooling)
         self.drafts = Drafts(self.seating, self.personas, self.projects)
         usual = UsualTable(casting, registry, settings.line_up, settings.model)
         self.tables = Tables(self.hall, self.planning, self.seating, usual, self.line_ups)
@@ -246,6 +264,21 @@ class House:
         self.file_store = Files(database)
         self.bills = Bills(database)
         self.channels = Channels(database)
+        self.permissions = Permissions(database)
+
+    def _lay_out_tools(self, settings: Settings, environment: Mapping[str, str], sealer: Sealer) -> None:
+        """Put together what participants may call."""
+        database = self.database
+        self.tool_servers = ToolServers(database, sealer)
+        self.tooling = Tooling(
+            database,
+            settings.tools,
+            environment,
+            self.tool_servers,
+            InsightSearch(self.insights, Vectors(database), self.embedder),
+            self.budgets,
+            anywhere=settings.private_tool_servers,
+        )
 
     def _check_models(self, settings: Settings) -> None:
         """Refuse settings that name a model which nobody offers."""
@@ -405,7 +438,7 @@ async def opened(settings: Settings, environment: Mapping[str, str], address: st
         registry = await stack.enter_async_context(
             Registry(settings.providers, environment, stored_keys=True)
         )
-        house = House(settings, database, registry, sealer)
+        house = House(settings, database, registry, sealer, environment)
         if database.is_postgres:
             stack.enter_context(house.presence.shown(house.worker))
         await stack.enter_async_context(house.alive())

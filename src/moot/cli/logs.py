@@ -12,7 +12,8 @@ USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
     "asctime",
     "taskName",
 }
-QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "discord", "mcp")
+QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "discord", "mcp", "httpx2")
+SILENT = "mcp.client"  # it logs what foreign servers said
 
 
 class JsonLines(logging.Formatter):
@@ -49,3 +50,4 @@ def configure(level: int = logging.INFO) -> None:
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger(SILENT).setLevel(logging.CRITICAL + 1)

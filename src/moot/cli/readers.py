@@ -10,12 +10,13 @@ from moot.channels.transcript import Transcript
 from moot.model.events import Notice
 
 
-def reader_for(mode: str | None, participants: int) -> Reader:
+def reader_for(mode: str | None, participants: int, *, asks: bool = False) -> Reader:
+    """Choose a reader; where something may be asked on the screen meanwhile, one that leaves the screen alone."""
     if mode == "directed":
         return Transcript(sys.stdout, sys.stderr)
     if participants == 1:
         return Solo(sys.stdout, sys.stderr)
-    if not on_a_screen():
+    if asks or not on_a_screen():
         return Plain(sys.stdout, sys.stderr)
     from rich.console import Console
 

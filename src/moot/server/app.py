@@ -34,6 +34,7 @@ from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
 from moot.server.stateless_routes import chat
+from moot.server.tool_routes import ToolRoutes
 from moot.server.transcript_routes import TranscriptRoutes
 from moot.server.trial_routes import TrialRoutes
 from moot.server.usage_routes import UsageRoutes
@@ -49,6 +50,7 @@ ROUTES: list[ControllerRouterHandler] = [
     VersionRoutes,
     RunRoutes,
     LaneRoutes,
+    ToolRoutes,
     BoardRoutes,
     TranscriptRoutes,
     chat,
