@@ -69,6 +69,7 @@ async def premises(house: "House", chosen: "Settings") -> "Premises":
         seating=house.seating,
         boards=house.boards,
         painter=house.painter,
+        permissions=house.permissions,
         degree=chosen.discord.degree,
         thoughts=chosen.discord.thoughts,
         model=chosen.model,

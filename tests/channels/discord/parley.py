@@ -19,6 +19,7 @@ from moot.cli.settings import Discord, Rates, Settings
 from moot.lab.discord.double import SECONDS, TOKEN, Double, serving
 from moot.lab.discord.guild import Channel, Json
 from moot.providers.catalogue import ProviderConfig
+from moot.tools.servers import ServerConfig
 from tests.server.talking import SECRET
 
 T = TypeVar("T")
@@ -66,6 +67,16 @@ pace = 0.02
 
 [failing]
 fault = "unauthorized"
+
+[writer]
+answer = "I keep that."
+then = "I was told: {result}"
+tool = { name = "notes__write_down", arguments = '{"text": "Round."}' }
+
+[other-writer]
+answer = "So do I."
+then = "And I: {result}"
+tool = { name = "notes__write_down", arguments = '{"text": "Square."}' }
 """
 
 
@@ -151,7 +162,12 @@ class Parley:
 
 @asynccontextmanager
 async def parley(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, joined: bool = True, **options: Any
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    joined: bool = True,
+    tools: dict[str, ServerConfig] | None = None,
+    **options: Any,
 ) -> AsyncIterator[Parley]:
     """Open a house with a bot in Discord; the account of this machine owns what is discussed."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
@@ -162,6 +178,7 @@ async def parley(
         model="scripted/brief",
         providers={"scripted": ProviderConfig(script=str(scripts))},
         rates=UNHURRIED,
+        tools=tools or {},
         discord=Discord(**{"token": TOKEN, **options}),
     )
     async with serving(Double()) as double:

@@ -82,6 +82,8 @@ async def test_commands_are_registered(tmp_path: Path, monkeypatch: pytest.Monke
             "participants",
             "persona",
             "stop",
+            "allow",
+            "refuse",
             "status",
             "whiteboard",
         ]

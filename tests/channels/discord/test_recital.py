@@ -1,16 +1,31 @@
 from collections.abc import Sequence
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.channels.discord.recital import Drop, Post, Recital, Speaker, Step, Unsay, cut, speaker_of
+from moot.channels.discord.questions import AGAIN, CUT_OFF, OUTCOMES
+from moot.channels.discord.recital import (
+    MOOT,
+    Drop,
+    Post,
+    Recital,
+    Settle,
+    Speaker,
+    Step,
+    Unsay,
+    cut,
+    speaker_of,
+)
 from moot.model.chunks import Usage
 from moot.model.debates import CrossModel, Summary
 from moot.model.drawings import Open
 from moot.model.events import (
     ActionTaken,
     Answer,
+    ApprovalGiven,
+    ApprovalWanted,
     Decided,
     Event,
     Notice,
@@ -26,6 +41,7 @@ from moot.model.events import (
 )
 from moot.model.faults import Fault
 from moot.model.participants import Participant, seat
+from moot.model.tools import Approval, Decision
 
 TABLE = seat(("scripted/one", "scripted/two", "scripted/three"))
 STARTED = RunStarted(participants=TABLE)
@@ -163,8 +179,47 @@ def test_before_a_tool_is_called_what_was_said_is_told() -> None:
     steps = told(STARTED, begun("alpha"), words("alpha", "Let me look."), called, of=reciting)
     assert said(steps) == [("Alpha", "Let me look.")]
     assert reciting.in_tools
-    reciting.hear(words("alpha", "Found"))
+    told(begun("beta"), words("beta", "Meanwhile."), words("alpha", "Found"), of=reciting)
+    assert reciting.in_tools
+    reciting.hear(ended("alpha"))
     assert not reciting.in_tools
+
+
+def asking(call: str = "call_1", *, again: bool = False) -> tuple[Event, Event]:
+    where: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": call}
+    called = ToolCalled(name="notes/write_down", arguments='{"text": "Round."}', **where)
+    return called, ApprovalWanted(name="notes/write_down", seconds=600.0, again=again, **where)
+
+
+def answered(answer: Approval, call: str = "call_1") -> Event:
+    return ApprovalGiven(participant="alpha", stage="answer", round=0, call_id=call, answer=answer)
+
+
+QUESTION = """\
+**Alpha** wants to call `notes/write_down`, which may change something:
+```json
+{"text": "Round."}
+```"""
+
+
+@pytest.mark.parametrize("answer", get_args(Decision) + ("expired", "stopped"))
+def test_a_question_is_told_and_what_became_of_it_in_its_place(answer: Approval) -> None:
+    reciting = recital()
+    steps = told(STARTED, begun("alpha"), words("alpha", "Now."), *asking(), of=reciting)
+    assert steps[-1] == Post(place=1, text=QUESTION, speaker=MOOT, call="call_1")
+    assert [one.call for one in reciting.questions] == ["call_1"]
+    assert told(answered(answer), ended("alpha"), of=reciting) == [
+        Settle(place=2, question=1, text=f"{QUESTION}\n-# {OUTCOMES[answer]}")
+    ]
+    assert reciting.questions == ()
+
+
+def test_a_turn_that_begins_anew_leaves_no_question_open_and_says_what_may_have_been_done() -> None:
+    steps = told(STARTED, begun("alpha"), *asking(), begun("alpha"), *asking("call_2", again=True))
+    [first, settled, second] = steps
+    assert isinstance(settled, Settle)
+    assert (settled.question, settled.text) == (0, f"{QUESTION}\n-# {CUT_OFF}")
+    assert said([first, second]) == [("Moot", QUESTION), ("Moot", f"{QUESTION}\n{AGAIN}")]
 
 
 def test_thoughts_go_to_the_thought_log() -> None:

@@ -14,6 +14,7 @@ from moot.channels.discord.incoming import addressed, files_of, is_empty, reply,
 from moot.channels.discord.mentions import Member
 from moot.channels.discord.naming import is_stop
 from moot.channels.discord.premises import Premises
+from moot.channels.discord.questions import Question
 from moot.channels.discord.sending import Closed, Line
 from moot.channels.discord.telling import Telling, reply_notice
 from moot.engine.hall import Opening, Saying, Started
@@ -123,6 +124,11 @@ class Bound:
             return None
         runs = await self._premises.discussions.live_runs(self.binding.tenant, self.binding.discussion)
         return runs[-1] if runs else None
+
+    @property
+    def questions(self) -> list[Question]:
+        """List what somebody is asked here, and nobody has answered."""
+        return self._telling.questions if self._telling else []
 
     async def _author_of(self, run: Run) -> str | None:
         return (await self._premises.channels.told(self.binding.id, run.id)).author

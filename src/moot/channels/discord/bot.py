@@ -3,7 +3,7 @@
 import asyncio
 import io
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -13,15 +13,17 @@ from discord import app_commands
 
 from moot.channels.discord.binding import Bound
 from moot.channels.discord.commands import BEGIN, MOST_ROUNDS, Commands, Reply
-from moot.channels.discord.incoming import reply
+from moot.channels.discord.incoming import LONGEST, reply
 from moot.channels.discord.premises import Premises
+from moot.channels.discord.questions import pressed
 from moot.channels.discord.sending import NOBODY, Line
 from moot.model.changes import Activity, DiscussionChanged, DiscussionDeleted
 from moot.model.channels import Binding
-from moot.model.errors import MootError
+from moot.model.errors import MootError, UsageError
 from moot.model.modes import ModeName
 
 AGAIN_SECONDS = 5.0
+ONLY_WRITERS = "Only those who may write in this channel can answer."
 ONLY_HERE = "Moot speaks in the text channels of a server."
 
 Rounds = app_commands.Range[int, 1, MOST_ROUNDS]
@@ -106,6 +108,20 @@ class Bot(discord.Client):
             return
         file = discord.File(io.BytesIO(answer.picture.data), answer.picture.name)
         await message.reply(answer.text, file=file, allowed_mentions=NOBODY, mention_author=False)
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        """Hear a button, whichever process has sent it; what comes of it is told where the question stands."""
+        data: Mapping[str, object] = interaction.data or {}
+        found = pressed(str(data.get("custom_id", "")))
+        if interaction.type is not discord.InteractionType.component or found is None:
+            return
+        await interaction.response.defer()
+        try:
+            if not interaction.permissions.send_messages:  # whoever may write here may use commands
+                raise UsageError(ONLY_WRITERS)
+            await self._commands.answer(*found)
+        except MootError as error:
+            await interaction.followup.send(str(error)[:LONGEST], ephemeral=True, allowed_mentions=NOBODY)
 
     async def on_guild_channel_delete(self, channel: discord.abc.GuildChannel) -> None:
         if bound := self.bound(str(channel.id)):
@@ -216,6 +232,14 @@ def _group(commands: Commands) -> app_commands.Group:
     @group.command(description="Stop all who speak, or one of them")
     async def stop(interaction: discord.Interaction, participant: str = "") -> None:
         await _done(interaction, lambda here: commands.stop(here, participant))
+
+    @group.command(description="Allow the call of a tool that waits for an answer")
+    async def allow(interaction: discord.Interaction) -> None:
+        await _done(interaction, lambda here: commands.decide(here, "allow"))
+
+    @group.command(description="Refuse the call of a tool that waits for an answer")
+    async def refuse(interaction: discord.Interaction) -> None:
+        await _done(interaction, lambda here: commands.decide(here, "refuse"))
 
     @group.command(description="Tell what is discussed here")
     async def status(interaction: discord.Interaction) -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from moot.channels.discord.binding import Bound
 from moot.channels.discord.premises import Premises
+from moot.channels.discord.questions import OUTCOMES, Question
 from moot.channels.discord.sending import Picture
 from moot.engine.seating import Wanted
 from moot.model.channels import Binding
@@ -18,6 +19,7 @@ from moot.model.errors import NotFound, UsageError
 from moot.model.modes import ModeName, check_mode, usual_mode
 from moot.model.participants import Participant
 from moot.model.personas import Persona
+from moot.model.tools import Decision
 
 MODES: tuple[ModeName, ...] = get_args(ModeName)
 MOST_ROUNDS = 10
@@ -104,6 +106,20 @@ class Commands:
             return Reply("Nobody is speaking.")
         return Reply(f"{who.name} stops." if who else "All stop; what was said so far is kept.")
 
+    async def decide(self, channel: discord.TextChannel, decision: Decision) -> Reply:
+        """Answer the question that can be seen here; where there are several it is not known which is meant."""
+        bound, _ = await self._here(channel)
+        match bound.questions:
+            case []:
+                return Reply("Nobody waits for an answer.")
+            case [question]:
+                await self.answer(question, decision)
+                return Reply(OUTCOMES[decision])
+        return Reply("Several calls wait for an answer: use the buttons of each.")
+
+    async def answer(self, question: Question, decision: Decision) -> None:
+        await self._premises.permissions.answer(self._premises.caller, question.run, question.call, decision)
+
     async def status(self, channel: discord.TextChannel) -> Reply:
         """Tell what is discussed here, and in which channels of this server nothing is sent any more."""
         lines: list[str] = []
@@ -152,6 +168,8 @@ class Commands:
                 return await self.persona(channel, name, *model)
             case "stop" if not rest or await self._sits(channel, rest):
                 return await self.stop(channel, rest)
+            case "allow" | "refuse" as decision if not rest:
+                return await self.decide(channel, decision)
             case "status" if not rest:
                 return await self.status(channel)
             case "whiteboard" if not rest:

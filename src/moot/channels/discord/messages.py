@@ -9,6 +9,7 @@ from moot.channels.discord.boundaries import cut
 from moot.channels.discord.pieces import Code, Piece, Prose, Table
 
 LONGEST = 1950  # characters of a message; Discord takes 2,000
+NAME = 40
 Kind = Literal["text", "code", "table"]
 _FENCE = "```"
 _RUN = re.compile("`{3,}")
@@ -61,6 +62,11 @@ def closed(text: str) -> str:
             opened.append(mark)
     whole = text + (span[1] if span else "") + "".join(reversed(opened))
     return whole if len(whole) <= LONGEST else text
+
+
+def unmarked(name: str) -> str:
+    """Return a name without what Discord would take for marks, and not too long to stand before other text."""
+    return "".join(char for char in name if char not in "*_`~|")[:NAME]
 
 
 def _cut(text: str) -> list[str]:

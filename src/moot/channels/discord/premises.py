@@ -16,6 +16,7 @@ from moot.store.channels import Channels
 from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.files import Files
+from moot.store.permissions import Permissions
 from moot.store.personas import Personas
 from moot.store.runs import Runs
 
@@ -39,6 +40,7 @@ class Premises(Struct, frozen=True, kw_only=True):
     seating: Seating
     boards: Boards
     painter: Painter
+    permissions: Permissions
     degree: Degree = 1
     thoughts: str | None = None
     model: str | None = None

@@ -14,10 +14,13 @@ from moot.channels.discord.delivery import Degree, Send
 from moot.channels.discord.mentions import Member
 from moot.channels.discord.messages import LONGEST, Kind
 from moot.channels.discord.outlet import Outlet
+from moot.channels.discord.questions import CUT_OFF, OUTCOMES, Asked, Questions
 from moot.channels.discord.room import Room
 from moot.model.directed import USER
 from moot.model.events import (
     ActionTaken,
+    ApprovalGiven,
+    ApprovalWanted,
     Decided,
     Event,
     Notice,
@@ -29,6 +32,7 @@ from moot.model.events import (
     TextDelta,
     TextRetracted,
     ToolCalled,
+    ToolReturned,
     TurnEnded,
     TurnStarted,
 )
@@ -51,7 +55,10 @@ MOOT = Speaker("Moot")
 
 
 class Post(Struct, frozen=True, kw_only=True):
-    """A message to send. `kind` board is the whiteboard as it is after the run; `thought` goes to the thought-log."""
+    """A message to send. `kind` board is the whiteboard as it is after the run; `thought` goes to the thought-log.
+
+    With a `call` it asks whether that may be made.
+    """
 
     place: int
     text: str
@@ -61,6 +68,7 @@ class Post(Struct, frozen=True, kw_only=True):
     typing: float = 0.0
     seat: Seat | None = None
     thought: bool = False
+    call: str | None = None
 
 
 class Unsay(Struct, frozen=True, kw_only=True):
@@ -70,13 +78,21 @@ class Unsay(Struct, frozen=True, kw_only=True):
     places: tuple[int, ...]
 
 
+class Settle(Struct, frozen=True, kw_only=True):
+    """The question that was posted at a place is open no more: now this is to stand there."""
+
+    place: int
+    question: int
+    text: str
+
+
 class Drop(Struct, frozen=True):
     """Something new was said: of a turn, or of the whole run, nothing more is sent."""
 
     seat: Seat | None = None
 
 
-Step = Post | Unsay | Drop
+Step = Post | Unsay | Settle | Drop
 
 
 class Recital:
@@ -103,7 +119,17 @@ class Recital:
         self._floor: Seat | None = None
         self._next = 0
         self._drawn = False
-        self.in_tools = False  # a tool was called, and no word came since
+        self._chains: set[Seat] = set()  # turns that go on and have called a tool
+        self._questions = Questions()
+
+    @property
+    def in_tools(self) -> bool:
+        return bool(self._chains)
+
+    @property
+    def questions(self) -> tuple[Asked, ...]:
+        """Return the questions that are open, the oldest first."""
+        return tuple(self._questions.open.values())
 
     @property
     def speaking(self) -> bool:
@@ -117,11 +143,17 @@ class Recital:
             case TurnStarted() | TextRetracted():
                 return self._begin(event.seat)
             case TextDelta(text=text) if outlet := self._outlets.get(event.seat):
-                self.in_tools = False
                 return self._say(event.seat, outlet.feed(text))
             case ToolCalled() if outlet := self._outlets.get(event.seat):
-                self.in_tools = True
+                self._chains.add(event.seat)
+                self._questions.note(event)
                 return self._say(event.seat, outlet.boundary())
+            case ApprovalWanted() if event.seat in self._outlets:
+                return [self._ask(event)]
+            case ApprovalGiven(call_id=call, answer=answer):
+                return self._settle(self._questions.close(call), OUTCOMES[answer])
+            case ToolReturned(call_id=call):
+                return self._settle(self._questions.close(call), CUT_OFF)
             case ActionTaken():
                 self._drawn = True
                 return []
@@ -152,8 +184,8 @@ class Recital:
         return self._posts(opening[0], [Send(text) for text in opening[1]]) if opening else []
 
     def _begin(self, seat: Seat) -> list[Step]:
-        """Give a turn a new outlet; whatever was posted of it is void."""
-        void = self._unsay(seat)
+        """Give a turn a new outlet; whatever was posted of it is void, and whatever it asked."""
+        void = [*self._unsay(seat), *self._unchain(seat)]
         who = self._participants[seat.participant]
         others = tuple(one.name for one in self._participants.values() if one.id != who.id)
         room = Room(speaker=who.name, others=others, members=self._members)
@@ -165,11 +197,25 @@ class Recital:
         places = self._places.pop(seat, [])
         return [Unsay(place=self._place(), places=tuple(places))] if places else []
 
+    def _unchain(self, seat: Seat) -> list[Step]:
+        self._chains.discard(seat)
+        return self._settle(self._questions.close_all(seat), CUT_OFF)
+
+    def _ask(self, wanted: ApprovalWanted) -> Post:
+        asked = self._questions.ask(wanted, self._name(wanted.seat), self._place())
+        return Post(place=asked.place, text=asked.text, speaker=MOOT, call=asked.call)
+
+    def _settle(self, questions: Sequence[Asked], outcome: str) -> list[Step]:
+        return [
+            Settle(place=self._place(), question=asked.place, text=f"{asked.text}\n-# {outcome}")
+            for asked in questions
+        ]
+
     def _end(self, ended: TurnEnded) -> list[Step]:
         """Let a turn end as it ended: said to its end, cut off by something new, or failed."""
         seat = ended.seat
         outlet = self._outlets.pop(seat, None)
-        steps: list[Step] = []
+        steps = self._unchain(seat)
         match ended.status:
             case "interrupted":
                 self._waiting.pop(seat, None)

@@ -17,17 +17,24 @@ import aiohttp
 import discord
 from msgspec import Struct
 
+from moot.channels.discord.messages import unmarked
+from moot.channels.discord.questions import LABELS, Question
 from moot.channels.discord.recital import Speaker
+from moot.model.tools import Decision
 
 SECONDS = 60.0  # for one attempt, in which discord.py may wait for a rate limit
 TYPING_SECONDS = 2.0  # nothing waits longer only to be seen typing
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 LOOKED_AT = 50  # messages
 CLOCKS_DIFFER = 60.0  # seconds
-UNKNOWN_WEBHOOK = 10015
+UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK = 10008, 10015
 WEBHOOK = "Moot"
 ASIDE = "-# "  # how small print begins
-NAME = 40
+STYLES: dict[Decision, discord.ButtonStyle] = {
+    "allow": discord.ButtonStyle.success,
+    "always": discord.ButtonStyle.secondary,
+    "refuse": discord.ButtonStyle.danger,
+}
 NOBODY = discord.AllowedMentions.none()
 
 log = logging.getLogger(__name__)
@@ -60,6 +67,7 @@ class Letter(Struct, frozen=True, kw_only=True):
     text: str
     speaker: Speaker
     picture: Picture | None = None
+    question: Question | None = None  # has buttons
     since: float = 0.0
 
     @property
@@ -140,6 +148,20 @@ class Line:
                         extra={"channel": self._id, "reason": type(error).__name__},
                     )
 
+    async def settle(self, message: str, text: str) -> None:
+        """Write what became of a question in its place, without the buttons, unless somebody has deleted it."""
+
+        async def attempt(_: bool) -> None:
+            question = (await self._channel()).get_partial_message(int(message))
+            try:
+                await question.edit(content=text, view=None, allowed_mentions=NOBODY)
+            except discord.NotFound as error:
+                if error.code != UNKNOWN_MESSAGE:
+                    raise
+
+        async with self._turn:
+            await self._at_last(attempt)
+
     async def _delete(self, message: int) -> None:
         """Delete by the way by which it came, for which Discord asks for no further permission."""
         if (webhook := await self._found_webhook()) is not None:
@@ -163,9 +185,15 @@ class Line:
         return channel
 
     async def _send(self, letter: Letter) -> str:
+        channel = await self._channel()
+        if letter.question is not None:  # under Moot's own name, as it is Moot who asks
+            asked = await channel.send(
+                letter.text, nonce=letter.nonce, allowed_mentions=NOBODY, view=_buttons(letter.question)
+            )
+            return str(asked.id)
         webhook = await self._found_webhook()
         if webhook is None:
-            message: discord.Message = await (await self._channel()).send(
+            message: discord.Message = await channel.send(
                 _under_own_name(letter),
                 nonce=letter.nonce,
                 allowed_mentions=NOBODY,
@@ -222,8 +250,7 @@ def _under_own_name(letter: Letter) -> str:
     """Say who speaks, where a webhook cannot."""
     if letter.speaker.name == WEBHOOK or letter.text.startswith(ASIDE):
         return letter.text
-    name = "".join(char for char in letter.speaker.name if char not in "*_`~|")[:NAME]
-    return f"**{name}:** {letter.text}"
+    return f"**{unmarked(letter.speaker.name)}:** {letter.text}"
 
 
 def _same(message: discord.Message, text: str, files: list[str]) -> bool:
@@ -234,6 +261,16 @@ def _same(message: discord.Message, text: str, files: list[str]) -> bool:
 def _files(letter: Letter) -> list[discord.File]:
     picture = letter.picture
     return [discord.File(io.BytesIO(picture.data), picture.name)] if picture else []
+
+
+def _buttons(question: Question) -> discord.ui.View:
+    """Lay out the buttons of a question. Nobody waits for them here: whoever presses one is heard by the bot."""
+    view = discord.ui.View(timeout=None)
+    for decision, label in LABELS.items():
+        style = STYLES[decision]
+        view.add_item(discord.ui.Button(label=label, style=style, custom_id=question.button(decision)))
+    view.stop()
+    return view
 
 
 def _allowed(name: str) -> str:

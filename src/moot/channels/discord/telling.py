@@ -11,7 +11,8 @@ import msgspec
 from moot.channels.discord import drawing
 from moot.channels.discord.mentions import Member
 from moot.channels.discord.premises import Premises
-from moot.channels.discord.recital import Drop, Post, Recital, Speaker, Unsay, cut
+from moot.channels.discord.questions import Question
+from moot.channels.discord.recital import Drop, Post, Recital, Settle, Speaker, Unsay, cut
 from moot.channels.discord.sending import Letter, Line, Picture, Refused
 from moot.model.channels import Binding, Told
 from moot.model.discussions import Run
@@ -21,7 +22,7 @@ from moot.model.events import Event
 TYPING_SECONDS = 8.0  # Discord shows it for 10
 MOST_WAITING = 500  # steps; a reader that is further ahead waits
 PREVIEW = 80
-UNSAID = "unsaid"  # stands for the message, where one was taken back
+UNSAID, SETTLED = "unsaid", "settled"  # stand for the message, where one was taken back, or written anew
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class Telling:
         self.run = run
         self._line = line
         self._thoughts = thoughts
-        self._steps: deque[Post | Unsay] = deque()
+        self._steps: deque[Post | Unsay | Settle] = deque()
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._recital: Recital | None = None
@@ -53,10 +54,16 @@ class Telling:
     def in_tools(self) -> bool:
         return self._recital is not None and self._recital.in_tools
 
+    @property
+    def questions(self) -> list[Question]:
+        """List the questions that can be seen in the channel, and are open."""
+        asked = self._recital.questions if self._recital else ()
+        return [Question(self.run.id, one.call) for one in asked if self.told.posts.get(one.place)]
+
     def drop(self) -> None:
-        """Send nothing more of this run: somebody goes on with something new."""
+        """Send nothing more of this run: somebody goes on with something new. No question stays open for that."""
         self._dropped = True
-        self._steps.clear()
+        self._steps = deque(one for one in self._steps if isinstance(one, Settle))
         self._news.set()
         self._room.set()
 
@@ -102,11 +109,11 @@ class Telling:
         for step in recital.hear(event):
             if isinstance(step, Drop):
                 self._forget(step)
-            elif not self._dropped:
+            elif not self._dropped or isinstance(step, Settle):
                 await self._keep(step)
         self._news.set()
 
-    async def _keep(self, step: Post | Unsay) -> None:
+    async def _keep(self, step: Post | Unsay | Settle) -> None:
         while len(self._steps) >= MOST_WAITING and not self._dropped:
             self._room.clear()
             await self._room.wait()
@@ -119,7 +126,7 @@ class Telling:
         kept = [
             one
             for one in self._steps
-            if isinstance(one, Unsay) or (drop.seat is not None and one.seat not in (drop.seat, None))
+            if not isinstance(one, Post) or (drop.seat is not None and one.seat not in (drop.seat, None))
         ]
         self._steps = deque(kept)
 
@@ -143,7 +150,7 @@ class Telling:
                 except TimeoutError:
                     continue
 
-    async def _do(self, step: Post | Unsay) -> None:
+    async def _do(self, step: Post | Unsay | Settle) -> None:
         match step:
             case _ if self.told.posts.get(step.place):
                 pass  # it is done
@@ -155,6 +162,8 @@ class Telling:
                 said = [id for place in step.places if (id := self.told.posts.get(place))]
                 await self._line.unsay(said)
                 await self._premises.channels.post(self._binding.id, self.run.id, step.place, UNSAID)
+            case Settle():
+                await self._settle(step)
             case _:
                 pass
 
@@ -175,6 +184,18 @@ class Telling:
             return
         self.told.posts[post.place] = message
         await channels.post(id, run, post.place, message)
+
+    async def _settle(self, step: Settle) -> None:
+        channels, id, run = self._premises.channels, self._binding.id, self.run.id
+        message = self.told.posts.get(step.question)
+        if message is None:  # it was never seen
+            return
+        try:
+            await self._line.settle(message, step.text)
+        except Refused as error:
+            log.warning("a question stays that is void", extra={"channel": id, "reason": str(error)})
+            return
+        await channels.post(id, run, step.place, SETTLED)
 
     async def _trace(self, post: Post) -> None:
         """Find out what became of something that is void, and was on its way when the process ended."""
@@ -207,6 +228,7 @@ class Telling:
             text=text,
             speaker=post.speaker,
             picture=picture,
+            question=Question(self.run.id, post.call) if post.call else None,
             since=self.run.created_at,
         )
 

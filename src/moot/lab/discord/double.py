@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from moot.lab.discord.gateway import Gateway
-from moot.lab.discord.guild import Channel, Guild, Json, Upload
+from moot.lab.discord.guild import ALL_PERMISSIONS, Channel, Guild, Json, Upload
 from moot.lab.discord.rest import BASE, Rest
 
 TOKEN = "token-of-the-double"  # noqa: S105 - of nobody
 SECONDS = 60.0
 LOOK_SECONDS = 0.01
+COMMAND, COMPONENT = 2, 3  # kinds of interactions
 
 
 class Double:
@@ -49,34 +50,49 @@ class Double:
 
     def command(self, channel: Channel, who: str, name: str, /, **options: str | int) -> str:
         """Let a member use a command of `/moot`; what it is answered comes to `replies`."""
-        author = self.guild.members.get(who) or self.guild.add_member(who)
-        id = self.guild.new_id()
-        token = f"interaction-{id}"
-        self.rest.pending[token] = {"channel_id": channel.id, "flags": 0}
         given = [
             {"name": option, "type": 4 if isinstance(value, int) else 3, "value": value}
             for option, value in options.items()
         ]
+        data = {
+            "id": self._command_id(),
+            "name": "moot",
+            "type": 1,
+            "options": [{"name": name, "type": 1, "options": given}],
+        }
+        return self._interact(channel, who, {"type": COMMAND, "data": data})
+
+    def press(
+        self, channel: Channel, who: str, message: Json, label: str, permissions: str = ALL_PERMISSIONS
+    ) -> str:
+        """Let a member press a button of a message, as it was or as it is now."""
+        [button] = [
+            one for row in message["components"] for one in row["components"] if one["label"] == label
+        ]
+        data = {"custom_id": button["custom_id"], "component_type": button["type"]}
+        event = {"type": COMPONENT, "data": data, "message": message}
+        return self._interact(channel, who, event, permissions)
+
+    def _interact(self, channel: Channel, who: str, what: Json, permissions: str = ALL_PERMISSIONS) -> str:
+        """Tell the bot what a member did, and return the token with which it may answer."""
+        author = self.guild.members.get(who) or self.guild.add_member(who)
+        id = self.guild.new_id()
+        token = f"interaction-{id}"
+        self.rest.pending[token] = {"channel_id": channel.id, "flags": 0, "type": what["type"]}
         event = {
             "id": id,
             "application_id": self.guild.bot["id"],
-            "type": 2,
             "token": token,
             "version": 1,
             "guild_id": self.guild.id,
             "channel_id": channel.id,
             "channel": self.guild.channel_json(channel),
-            "member": {**self.guild.member(author["username"]), "permissions": "0"},
+            "member": {**self.guild.member(author["username"]), "permissions": permissions},
             "attachment_size_limit": 10 * 1024 * 1024,
             "app_permissions": "0",
             "locale": "en-GB",
             "entitlements": [],
-            "data": {
-                "id": self._command_id(),
-                "name": "moot",
-                "type": 1,
-                "options": [{"name": name, "type": 1, "options": given}],
-            },
+            **what,
         }
         self.gateway.dispatch("INTERACTION_CREATE", event)
         return token

@@ -14,6 +14,7 @@ Dispatch = Callable[[str, Json], None]
 EPOCH = 1_420_070_400_000  # milliseconds: the year in which Discord begins to count
 LONGEST = 2000
 REFUSED_NAMES = ("discord", "clyde")
+EDITED: Json = {"content": "", "components": []}
 ALL_PERMISSIONS = str(2**50 - 1)
 
 
@@ -137,7 +138,7 @@ class Guild:
 
     def edit(self, message: Json, body: Json) -> Json:
         self._check({"content": message["content"], **body}, ())
-        message["content"] = body.get("content", message["content"])
+        message |= {name: body[name] or empty for name, empty in EDITED.items() if name in body}
         self._dispatch("MESSAGE_UPDATE", message)
         return message
 
@@ -246,6 +247,7 @@ class Guild:
             "mention_roles": [],
             "attachments": attachments,
             "embeds": body.get("embeds") or [],
+            "components": body.get("components") or [],
             "pinned": False,
             "nonce": body.get("nonce"),
             "shown_avatar": body.get("shown_avatar"),

@@ -157,7 +157,7 @@ class Rest:
             return self.guild.post_as(webhook, body, uploads)
         self.replies.append({"content": body.get("content", ""), "files": [one.name for one in uploads]})
         channel = self.guild.channels[pending["channel_id"]]
-        if int(pending["flags"]) & EPHEMERAL:
+        if (int(pending["flags"]) | int(body.get("flags") or 0)) & EPHEMERAL:
             channel = type(channel)(channel.id, channel.name)  # seen by one alone, and kept nowhere
         return self.guild.post(channel, self.guild.bot, body, uploads)
 
@@ -172,7 +172,10 @@ class Rest:
             raise Refusal(404, 10062, "Unknown interaction")
         body = await request.json()
         self.pending[token]["flags"] = (body.get("data") or {}).get("flags", 0)
-        return {"interaction": {"id": id, "type": 2}, "resource": {"type": body["type"]}}
+        return {
+            "interaction": {"id": id, "type": self.pending[token]["type"]},
+            "resource": {"type": body["type"]},
+        }
 
     async def _body(self, request: web.Request) -> tuple[Json, list[Upload]]:
         """Read what is sent, as JSON or as a form with files, and keep it as it came."""
