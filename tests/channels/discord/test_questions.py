@@ -37,8 +37,16 @@ async def writing(
         mode = "parallel" if len(seats) > 1 else "single"
         changes = {"participants": seats, "mode": mode}
         await here.house.discussions.change("local", await here.discussion(), changes)
-        here.say("Keep this.")
         yield here, notes
+
+
+async def asked_about(here: Parley, calls: int = 1) -> list[Json]:
+    """Wait for questions that are open, until the bot knows that they have arrived."""
+    await here.double.until(lambda: len([1 for one in here.general.messages if labels(one)]) == calls)
+    questions = [one for one in here.general.messages if labels(one)]
+    ids = [one["id"] for one in questions]
+    await here.until(lambda: here.house.channels.arrived(ids), lambda arrived: len(arrived) == calls)
+    return questions
 
 
 def labels(message: Json) -> list[str]:
@@ -49,6 +57,7 @@ async def test_a_call_is_asked_about_and_allowed_by_a_button(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with writing(tmp_path, monkeypatch) as (here, notes):
+        here.say("Keep this.")
         asked = await here.shown(WANTS)
         assert labels(asked) == list(LABELS.values())
         assert not notes.exists()
@@ -68,6 +77,7 @@ async def test_a_button_works_after_a_restart_and_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with writing(tmp_path, monkeypatch) as (here, notes):
+        here.say("Keep this.")
         asked = dict(await here.shown(WANTS))
         await here.leave()
         await here.join()
@@ -86,7 +96,8 @@ async def test_whoever_may_not_write_in_the_channel_cannot_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with writing(tmp_path, monkeypatch) as (here, notes):
-        asked = await here.shown(WANTS)
+        here.say("Keep this.")
+        [asked] = await asked_about(here)
         before = len(here.double.rest.replies)
         here.double.press(here.general, "reader", asked, "Allow", permissions="1024")
         await here.double.until(lambda: len(here.double.rest.replies) > before)
@@ -100,6 +111,7 @@ async def test_what_is_answered_on_the_page_or_stopped_is_told_in_the_channel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with writing(tmp_path, monkeypatch) as (here, notes):
+        here.say("Keep this.")
         asked = await here.shown(WANTS)
         read = pressed(asked["components"][0]["components"][0]["custom_id"])
         assert read is not None
@@ -109,7 +121,7 @@ async def test_what_is_answered_on_the_page_or_stopped_is_told_in_the_channel(
         await here.shown("I was told: Written.")
         await here.over()
         here.say("And this.")
-        await here.double.until(lambda: labels(here.general.messages[-1]) != [])
+        await asked_about(here)
         here.say("stop")
         await here.shown("-# Stopped, so it was not called.")
         await here.over()
@@ -120,11 +132,11 @@ async def test_by_command_and_mention_where_it_is_clear_which_call_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with writing(tmp_path, monkeypatch, "writer", "other-writer") as (here, notes):
-        await here.double.until(lambda: len([1 for _, text in here.heard() if WANTS in text]) == 2)
-        several = "Several calls wait for an answer: use the buttons of each."
-        await here.until(lambda: here.command("allow"), lambda told: told == several)
-        first = next(one for one in here.general.messages if "Square." in one["content"])
-        here.double.press(here.general, "anna", first, "Refuse")
+        here.say("Keep this.")
+        questions = await asked_about(here, calls=2)
+        assert await here.command("allow") == "Several calls wait for an answer: use the buttons of each."
+        [square] = [one for one in questions if "Square." in one["content"]]
+        here.double.press(here.general, "anna", square, "Refuse")
         await here.shown("-# Refused.")
         here.say(f"<@{here.double.guild.bot['id']}> allow")
         await here.shown("I was told: Written.")
@@ -137,6 +149,7 @@ async def test_a_follow_up_waits_while_a_tool_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with writing(tmp_path, monkeypatch) as (here, notes):
+        here.say("Keep this.")
         asked = await here.shown(WANTS)
         here.say("Wait for me!", who="bert")
         here.say("And quickly, please.")
@@ -155,6 +168,31 @@ async def test_a_follow_up_waits_while_a_tool_is_called(
             ("I keep that.\n\nI was told: Written.", "completed"),
         ]
         assert notes.read_text("utf-8") == "Round.\n" * 3
+
+
+async def test_whatever_goes_wrong_on_the_way_a_question_comes_once_and_is_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with writing(tmp_path, monkeypatch) as (here, _):
+        messages = f"/channels/{here.general.id}/messages"
+        here.double.faults.add(f"POST {messages}", "lost")
+        here.double.faults.add(f"PATCH {messages}/", "lost")
+        here.say("Keep this.")
+        [asked] = await asked_about(here)
+        here.double.press(here.general, "anna", asked, "Allow")
+        await here.shown("I was told: Written.")
+        assert [text[-8:] for _, text in here.heard() if WANTS in text] == ["Allowed."]
+
+
+async def test_a_question_that_somebody_deletes_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with writing(tmp_path, monkeypatch) as (here, _):
+        here.say("Keep this.")
+        [asked] = await asked_about(here)
+        here.double.guild.delete(here.general, asked["id"])
+        assert await here.command("allow") == "Allowed."
+        await here.shown("I was told: Written.")
 
 
 def test_a_button_carries_its_question() -> None:

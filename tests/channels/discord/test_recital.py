@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -41,7 +41,7 @@ from moot.model.events import (
 )
 from moot.model.faults import Fault
 from moot.model.participants import Participant, seat
-from moot.model.tools import Approval, Decision
+from moot.model.tools import Approval
 
 TABLE = seat(("scripted/one", "scripted/two", "scripted/three"))
 STARTED = RunStarted(participants=TABLE)
@@ -202,7 +202,7 @@ QUESTION = """\
 ```"""
 
 
-@pytest.mark.parametrize("answer", get_args(Decision) + ("expired", "stopped"))
+@pytest.mark.parametrize("answer", OUTCOMES)
 def test_a_question_is_told_and_what_became_of_it_in_its_place(answer: Approval) -> None:
     reciting = recital()
     steps = told(STARTED, begun("alpha"), words("alpha", "Now."), *asking(), of=reciting)

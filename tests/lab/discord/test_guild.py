@@ -77,7 +77,10 @@ def test_messages_are_edited_and_deleted(guild: Guild, heard: Heard) -> None:
     channel = guild.add_channel("general")
     message = guild.post(channel, guild.bot, {"content": "Hello"})
     assert guild.edit(message, {"content": "Good day"})["content"] == "Good day"
+    message["components"] = [{"type": 1, "components": []}]
+    assert guild.edit(message, {"components": None}) == message | {"content": "Good day", "components": []}
     guild.delete(channel, message["id"])
-    assert [name for name, _ in heard] == ["MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE"]
+    names = [name for name, _ in heard]
+    assert names == ["MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_UPDATE", "MESSAGE_DELETE"]
     with pytest.raises(Refusal, match="Unknown Message"):
         guild.message(channel, message["id"])

@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 
 
 class Heard(NamedTuple):
-    """What somebody wrote, and when it came."""
+    """What somebody wrote, and when it came; without that it interrupts nobody."""
 
     message: discord.Message
-    at: float
+    at: float = 0.0
 
 
 class Bound:
@@ -106,9 +106,10 @@ class Bound:
             await reply(message, f"{MOST_WAITING} messages wait already: write again when they are answered.")
         else:
             await self._premises.channels.hear(self.binding.id, str(message.id))
-            in_tools = self._telling is not None and self._telling.in_tools
-            heard = Heard(message, time.time())
-            (self._waiting.appendleft if active and in_tools else self._waiting.append)(heard)
+            if active and self._telling is not None and self._telling.in_tools:
+                self._waiting.appendleft(Heard(message))
+            else:
+                self._waiting.append(Heard(message, time.time()))
         self.stir()
 
     async def stop(self, participant: str | None = None) -> bool:
@@ -138,7 +139,7 @@ class Bound:
         for id in await patiently(lambda: self._premises.channels.unsaid(self.binding.id)):
             try:
                 if id not in {str(heard.message.id) for heard in self._waiting}:
-                    self._waiting.append(Heard(await self._channel.fetch_message(int(id)), 0.0))
+                    self._waiting.append(Heard(await self._channel.fetch_message(int(id))))
             except discord.HTTPException:
                 await self._premises.channels.forget(id)
 
