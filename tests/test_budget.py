@@ -46,7 +46,7 @@ async def served(
     url: str, models: Counting, budget: float | None
 ) -> AsyncIterator[tuple[House, AsyncClient]]:
     settings = Settings(database_url=url, budget=budget, rates=RATES)
-    async with opened(settings, {"MOOT_SECRET": SECRET}) as house:
+    async with opened(settings, {"MOOT_SECRET": SECRET}, "http://localhost/") as house:
         house.registry._providers["scripted"] = models
         transport = ASGITransport(app=await house.app(settings, loopback=True))
         async with AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:

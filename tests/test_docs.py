@@ -72,7 +72,7 @@ def run(command: list[str], folder: Path) -> str:
 @pytest.mark.parametrize("block", blocks("console"), ids=place)
 def test_console_examples(block: Block, tmp_path: Path) -> None:
     """What a page shows under a file's name is in that file."""
-    for name, text in files(block.page, "toml").items():
+    for name, text in (files(block.page, "toml") | files(block.page, "py")).items():
         (tmp_path / name).write_text(text)
     for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = example.partition("\n")

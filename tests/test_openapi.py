@@ -116,7 +116,7 @@ async def _settled(server: MootServer) -> Ids:
         "/api/discussions/": {"id": discussion, "turn": turn["id"]},
         "/api/messages/": {"id": turn["id"]},
         "/api/trials/": {"id": judged["trial"]["id"]},
-        "/api/runs/": {"id": opened["run"]["id"], "participant": "alpha"},
+        "/api/runs/": {"id": opened["run"]["id"], "participant": "alpha", "call": "call_none"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
         "/api/line-ups/": {"id": line_up},

@@ -52,11 +52,15 @@ BODIES: dict[str, Any] = {
     "projects_rewrite": {"title": "Mine now"},
     "knowledge_export": {"model": "scripted/reader"},
     "knowledge_consolidate": {"model": "scripted/reader"},
+    "tools_answer": {"answer": "allow"},
     "trials_judge": {"assertions": "It is hers.", "judge": "scripted/judge"},
 }
 OPENING = {"message": "Whose is it?", "participants": ["scripted/echo"]}
 WITHOUT_IDS = "stateless_chat"  # whose personas are words; a test of its own shows it
-NOT_TENANTS = {"/api/keys/{provider}"}  # providers have the same names for everybody
+NOT_TENANTS = {  # providers have the same names for everybody, and servers of tools the names that each gives them
+    "/api/keys/{provider}",
+    "/api/tool-servers/{name}",
+}
 
 Headers = dict[str, str]
 
@@ -162,7 +166,7 @@ async def _settled(server: MootServer, ada: Headers) -> dict[str, dict[str, str]
         "/api/discussions/": {"id": discussion, "turn": answer},
         "/api/messages/": {"id": answer},
         "/api/trials/": {"id": judged["trial"]["id"]},
-        "/api/runs/": {"id": run, "participant": "ursula"},
+        "/api/runs/": {"id": run, "participant": "ursula", "call": "call_none"},
         "/api/personas/": {"id": persona},
         "/api/projects/": {"id": project, "post_id": post},
         "/api/line-ups/": {"id": line_up},

@@ -18,6 +18,7 @@ from tests.databases import KINDS, Kind, database_url, migrated
 from tests.server.talking import SECRET
 from web.wire import STRUCTS
 
+ADDRESS = "http://127.0.0.1:8642/"
 ENVIRONMENT = {"MOOT_SECRET": SECRET}
 
 
@@ -100,7 +101,10 @@ async def has_played(house: House, persona: str, times: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(kind: Kind, data: Path) -> None:
-    async with database_url(kind, data) as url, opened(Settings(database_url=url), ENVIRONMENT) as house:
+    async with (
+        database_url(kind, data) as url,
+        opened(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
+    ):
         persona = (await house.personas.page("local", cursor=None, limit=1)).personas[0].id
         started = await asked(house, persona)
         messages = await house.discussions.messages(started.discussion.id)
@@ -113,9 +117,9 @@ async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(kind:
 
 async def test_a_file_is_held_by_one_house(data: Path) -> None:
     settings = Settings(database_url=f"sqlite:///{data / 'moot.db'}")
-    async with opened(settings, ENVIRONMENT) as house:
+    async with opened(settings, ENVIRONMENT, ADDRESS) as house:
         with pytest.raises(BadSettings, match="Another moot serve uses"):
-            async with opened(settings, ENVIRONMENT):
+            async with opened(settings, ENVIRONMENT, ADDRESS):
                 pytest.fail("there are two")
         await house.leave()
 
@@ -137,7 +141,7 @@ async def test_a_clerk_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -
 
 async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data: Path) -> None:
     settings = Settings(database_url=f"sqlite:///{data / 'moot.db'}", clerk="scripted/silence")
-    async with opened(settings, ENVIRONMENT) as house:
+    async with opened(settings, ENVIRONMENT, ADDRESS) as house:
         await asked(house, None)
         assert len(house.titles._waiting) == 1
         await house.leave()
@@ -150,7 +154,7 @@ async def test_on_a_database_of_many_the_secret_is_asked_for(
 ) -> None:
     async with (
         database_url("postgres", data) as url,
-        opened(Settings(database_url=url), environment) as house,
+        opened(Settings(database_url=url), environment, ADDRESS) as house,
     ):
         assert ("MOOT_SECRET" in caplog.text) is warned
         await house.leave()

@@ -6,6 +6,7 @@ import pytest
 from moot.cli.settings import Rates, Settings, load
 from moot.model.errors import BadSettings
 from moot.providers.catalogue import ProviderConfig
+from moot.tools.servers import ServerConfig
 from tests.cli.process import Moot, complaint
 
 NOTHING: dict[str, str] = {}
@@ -226,3 +227,31 @@ def test_a_script_that_is_not_there_is_named_by_where_it_was_looked_for(moot: Mo
     moot.write("config/moot.toml", '[providers.scripted]\nscript = "gone.toml"')
     said = complaint(moot("ask", "hi", "-m", "scripted/echo", "--config", "config/moot.toml"))
     assert said == f"Cannot read the script {Path('config') / 'gone.toml'}: No such file or directory."
+
+
+def test_servers_of_tools_come_whole_from_one_file(folders: Folders) -> None:
+    folders.here.write_text('[tools.notes]\nurl = "https://here.example"')
+    folders.user.write_text(
+        '[tools.notes]\ncommand = ["x"]\ntrusted = ["write"]\n[tools.words]\ncommand = ["y"]'
+    )
+    assert load(None, NOTHING).tools == {
+        "notes": ServerConfig(url="https://here.example"),
+        "words": ServerConfig(command=("y",)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("[tools.moot]\ncommand = ['x']", r"\[tools.moot\]: name it"),
+        ("[tools.Notes]\ncommand = ['x']", r"\[tools.Notes\]: name it"),
+        ("[tools.notes]", "either a command or a url"),
+        ("[tools.notes]\ncommand = ['x']\nurl = 'https://a.example'", "either a command or a url"),
+        ("[tools.notes]\ncommand = 'x'", r"\[tools.notes\]: Expected `array`"),
+        ("[tools.notes]\nheaders = { A = 'b' }", "unknown field `headers`"),
+    ],
+)
+def test_a_server_of_tools_that_is_not_right(folders: Folders, table: str, words: str) -> None:
+    folders.here.write_text(table)
+    with pytest.raises(BadSettings, match=words):
+        load(None, NOTHING)

@@ -9,6 +9,7 @@ from moot.engine.inline import at_once
 from moot.engine.scene import Scene
 from moot.engine.speaker import Speaker
 from moot.engine.table import LiveTable, S
+from moot.engine.workshop import Workshop
 from moot.model.debates import Lane
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
@@ -108,6 +109,7 @@ class Stage:
         scripts: Mapping[str, Script] | None = None,
         provider: Recorded | None = None,
         revision: int = 0,
+        workshop: Workshop | None = None,
         **more: object,
     ) -> None:
         plan = Plan(**{"mode": mode, "participants": seat(models), **more})  # type: ignore[arg-type]
@@ -119,7 +121,7 @@ class Stage:
         self.recorded: dict[str, str] = {}  # what steps came to before a crash: they are not done again
         self._refused = refused or {}
         scene = Scene(run="run_1", discussion="dis_1", plan=plan, revision=revision)
-        self.table = LiveTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step)
+        self.table = LiveTable(scene, self.transcript, self._chain, SPEAKER, self.stop, self._step, workshop)
 
     async def _chain(self, who: Participant) -> Sequence[Resolved]:
         if who.id in self._refused:

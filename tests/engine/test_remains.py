@@ -18,6 +18,8 @@ from moot.model.events import (
     TextDelta,
     TextRetracted,
     ThoughtDelta,
+    ToolCalled,
+    ToolReturned,
     TurnEnded,
     TurnStarted,
     TurnStatus,
@@ -146,3 +148,17 @@ def test_its_message_says_who_spoke_to_whom() -> None:
     )
     assert (kept.participant, kept.name, kept.stage, kept.round) == ("alpha", "Alpha", "round", 1)
     assert (kept.content, kept.thoughts, kept.status, kept.provider) == ("So far", "Hm", "partial", "lab")
+
+
+def test_calls_are_kept_with_the_words_before_them_and_void_with_a_new_attempt() -> None:
+    call = ToolCalled(**ALPHA, call_id="call_1", name="a/b", arguments="{}")  # type: ignore[arg-type]
+    returned = {"call_id": "call_1", "name": "a/b", "content": "Yes.", "is_error": False, "seconds": 0.5}
+    came = ToolReturned(**ALPHA, **returned)  # type: ignore[arg-type]
+    told = [started(ALPHA), text(ALPHA, "Let me."), call]
+    (cut,) = unfinished(told).values()
+    (use,) = cut.answer.tools
+    assert (use.said, use.is_error, use.content) == (7, True, "It was cut off before it had returned.")
+    (whole,) = unfinished([*told, came]).values()
+    assert [(one.content, one.seconds) for one in whole.answer.tools] == [("Yes.", 0.5)]
+    (anew,) = unfinished([*told, came, started(ALPHA, 2)]).values()
+    assert anew.answer.tools == ()

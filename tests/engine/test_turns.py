@@ -1,22 +1,29 @@
 """Dialogues of a debate, turn by turn: what each is sent and told, what is kept, and what is not asked twice."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from moot.context.lesson import board_of
+from moot.engine.consent import NoConsent
 from moot.engine.endings import LATE
+from moot.engine.workshop import OverBudget, Source, Workshop, no_budget
 from moot.model.actions import name_of
 from moot.model.debates import Debate, Lane
 from moot.model.directed import Directed
 from moot.model.discussions import Message
-from moot.model.errors import MissingKey
-from moot.model.events import Prompted, TurnEnded, TurnStarted
-from moot.providers.scripts import Script
+from moot.model.errors import MissingKey, Unavailable
+from moot.model.events import Notice, Prompted, TurnEnded, TurnStarted
+from moot.model.participants import seat
+from moot.model.profiles import Profile
+from moot.providers.scripts import Script, ScriptedTool
 from moot.streams.act import actions_of
+from moot.tools.fake import FakeToolbox
 from tests.api import debating
+from tests.engine.kits import Bench
 from tests.engine.tables import QUESTION, Stage
 
 SCRIPTS = debating.TABLE | {
@@ -360,3 +367,68 @@ class TestActing:
         assert table.told == ["0/alpha completed: Look.", "1/beta completed: I see."]
         speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
         assert len(speaking) == 1
+
+
+LOOK = ScriptedTool("dict__look_up", '{"word": "moot"}')
+
+
+def with_tools(
+    *, wanted: str = "dict", over_budget: OverBudget = no_budget, cap: float | None = None, **script: Any
+) -> tuple[Stage, FakeToolbox]:
+    """A table of one, whose script calls a tool that is there."""
+    box = Bench().box
+
+    async def open_(server: str) -> Source:
+        if server != "dict":
+            raise Unavailable(f"The tool server {server} has ended.")
+        return Source(box, lambda _: False)
+
+    scripts = {"caller": Script(**{"answer": "Well.", "tool": LOOK, **script})}
+    alpha = replace(seat(("caller",))[0], tools=(wanted,))
+    workshop = Workshop(open_, NoConsent, over_budget)
+    return Stage("single", scripts=scripts, workshop=workshop, participants=(alpha,), cap=cap), box
+
+
+class TestTools:
+    async def test_calls_are_kept_with_the_turn_and_charged_as_one(self) -> None:
+        table, box = with_tools(price=100.0)
+        assert await table.table.play() == "completed"
+        (answer,) = table.answers
+        assert answer.content == "Well.\n\nmoot is a meeting."
+        assert [use.name for use in answer.tools or ()] == ["dict/look_up"]
+        assert box.called == [("look_up", {"word": "moot"})]
+        (charge,) = table.transcript.charges
+        assert charge.cost == answer.cost
+        assert charge.cost is not None
+        assert charge.cost > 0
+
+    async def test_a_server_that_cannot_be_used_is_a_notice_and_the_turn_goes_on(self) -> None:
+        table, _ = with_tools(wanted="gone")
+        assert await table.table.play() == "completed"
+        (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
+        assert (notice.kind, notice.participant) == ("tools", "alpha")
+        assert notice.message == "The tool server gone has ended. Its tools are left out."
+
+    async def test_a_model_that_cannot_call_answers_without(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        table, box = with_tools()
+        monkeypatch.setattr(table.provider, "profile", lambda _: Profile(tools=False))
+        assert await table.table.play() == "completed"
+        notices = [event.message for event in table.transcript.events if isinstance(event, Notice)]
+        assert notices == ["caller cannot call tools: it answers without them."]
+        assert (table.provider.asked[0].tools, box.called) == ((), [])
+
+    async def test_a_cap_ends_it_between_two_rounds(self) -> None:
+        table, box = with_tools(cap=0.0001, price=1000.0, calls=9)
+        assert await table.table.play() == "stopped"
+        assert len(box.called) == 1
+        (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
+        assert notice.kind == "cap"
+        assert table.answers[0].content == "Well."
+
+    async def test_and_so_does_a_budget_that_is_spent(self) -> None:
+        async def over_budget(cost: float) -> str | None:
+            return "This week's budget is spent: it ends here." if cost > 0 else None
+
+        table, box = with_tools(over_budget=over_budget, price=1000.0, calls=9)
+        assert await table.table.play() == "stopped"
+        assert len(box.called) == 1

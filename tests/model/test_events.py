@@ -17,6 +17,8 @@ from moot.model.events import (
     ActionTaken,
     Agreed,
     Answer,
+    ApprovalGiven,
+    ApprovalWanted,
     BallotCast,
     Decided,
     Event,
@@ -37,6 +39,7 @@ from moot.model.events import (
     TextRetracted,
     ThoughtDelta,
     ToolCalled,
+    ToolReturned,
     TurnEnded,
     TurnStarted,
     TurnStatus,
@@ -86,6 +89,20 @@ ONE_OF_EACH: tuple[Event, ...] = (
     TextRetracted(participant="alpha", stage="answer", round=0),
     ToolCalled(
         participant="alpha", stage="answer", round=0, call_id="call_1", name="look_up", arguments="{}"
+    ),
+    ApprovalWanted(
+        participant="alpha", stage="answer", round=0, call_id="call_1", name="notes/write", seconds=600.0
+    ),
+    ApprovalGiven(participant="alpha", stage="answer", round=0, call_id="call_1", answer="always"),
+    ToolReturned(
+        participant="alpha",
+        stage="answer",
+        round=0,
+        call_id="call_1",
+        name="notes/write",
+        content="Done.",
+        is_error=False,
+        seconds=0.5,
     ),
     Notice(kind="retry", message="Trying again.", participant="alpha"),
     TurnEnded(
@@ -137,6 +154,9 @@ def test_the_tags_are_exactly_these() -> None:
         "thought_delta",
         "text_retracted",
         "tool_call",
+        "approval_wanted",
+        "approval",
+        "tool_result",
         "notice",
         "turn_ended",
         "run_ended",
@@ -158,7 +178,7 @@ def test_an_event_survives_json(event: Event) -> None:
     assert DECODE(msgspec.json.encode(event)) == event
 
 
-@pytest.mark.parametrize("event", ONE_OF_EACH[2:7], ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", ONE_OF_EACH[2:10], ids=lambda event: type(event).__name__)
 def test_an_event_of_a_turn_tells_where_it_takes_place(event: TurnStarted) -> None:
     assert event.seat == Seat("alpha", "answer", 0)
 
@@ -183,29 +203,14 @@ def test_an_event_does_not_change_once_it_is_made(event: Event) -> None:
 def test_what_a_reader_gets_of_a_turn_that_ended() -> None:
     assert msgspec.to_builtins(ONE_OF_EACH[8]) == snapshot(
         {
-            "type": "turn_ended",
+            "type": "approval",
             "run": "",
             "seq": 0,
             "at": 0.0,
             "participant": "alpha",
             "stage": "answer",
             "round": 0,
-            "status": "partial",
-            "message": {"text": "Rou", "thoughts": "Square?", "details": "A detail.", "script": ""},
-            "model": "scripted/echo",
-            "usage": {
-                "type": "usage",
-                "input": 1,
-                "output": 2,
-                "reasoning": 0,
-                "cached": 0,
-                "cache_written": 0,
-                "estimated": False,
-            },
-            "cost": None,
-            "finish": None,
-            "fault": {"kind": "network", "message": "It broke.", "retryable": True, "retry_after": None},
-            "first_token": 0.25,
-            "latency": 1.5,
+            "call_id": "call_1",
+            "answer": "always",
         }
     )

@@ -4,7 +4,7 @@ from typing import Any
 import msgspec
 from hypothesis import given
 from inline_snapshot import snapshot
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 from moot.model.actions import KINDS, WHITEBOARD, Action, name_of, params_of
 from moot.model.manual import described, schema_for

@@ -1,10 +1,12 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from moot.model.chunks import ToolCall
 from moot.model.errors import BadSettings, UnknownModel
-from moot.model.requests import ModelRequest, assistant, user
-from moot.providers.scripts import BUILT_IN, FAULTS, Script, Scripts, load, question
+from moot.model.requests import ModelRequest, ToolResult, assistant, user
+from moot.providers.scripts import BUILT_IN, FAULTS, Script, ScriptedTool, Scripts, load, question
 
 ASKED = ModelRequest(
     model="x", system="Be brief.", messages=(user("old"), assistant("ok"), user("new", "er"))
@@ -75,3 +77,15 @@ def test_mistakes_name_the_file_and_the_place(tmp_path: Path, text: str, words: 
     assert "s.toml" in str(caught.value)
     with pytest.raises(BadSettings, match="Cannot read"):
         load(tmp_path / "missing.toml")
+
+
+def test_a_tool_is_called_some_times_and_then_the_script_goes_on_with_the_result() -> None:
+    tool = ScriptedTool("look_up")
+    scripts = Scripts({"x": Script(answer="Looking.", tool=tool, calls=2, then="{question}: {result}")})
+    call = assistant(ToolCall("1", "look_up", "{}"))
+    first, second = user(ToolResult("1", "look_up", "one")), user(ToolResult("1", "look_up", "two"))
+    came: list[tuple[str, bool]] = []
+    for more in ((), (call, first), (call, first, call, second)):
+        performance = scripts.perform(replace(ASKED, messages=(*ASKED.messages, *more)))
+        came.append((performance.answer, performance.tool is not None))
+    assert came == [("Looking.", True), ("", True), ("new\n\ner: two", False)]

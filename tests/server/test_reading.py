@@ -11,7 +11,7 @@ from litestar.testing import TestClient
 
 from moot.server import reading
 from moot.server.problems import HANDLERS
-from moot.server.reading import JsonRequest, _without_nul, plain
+from moot.server.reading import JsonRequest, plain, without_nul
 from tests.server.visiting import Visitor, asking_for
 
 JSON = {"Content-Type": "application/json"}
@@ -94,9 +94,9 @@ values = st.recursive(
 
 @given(values)
 def test_only_nul_is_taken_away(value: Any) -> None:
-    assert "\0" not in str(_without_nul(value))
+    assert "\0" not in str(without_nul(value))
     if r"\x00" not in repr(value):
-        assert _without_nul(value) == value
+        assert without_nul(value) == value
 
 
 def test_an_id_with_a_nul_is_nothing_that_is_there(client: TestClient[Litestar]) -> None:

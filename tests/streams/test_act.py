@@ -12,7 +12,7 @@ from moot.board.replay import EMPTY, Board, Entry, replayed
 from moot.model.actions import Action, name_of
 from moot.model.directed import LessonRole
 from moot.model.drawings import DrawText, Open
-from moot.streams.act import Act, Dropped, Took, actions_of, spoken_in, written
+from moot.streams.act import Act, Dropped, Took, actions_of, both, spoken_in, written
 from moot.streams.capture import Said
 from tests.board.ledgers import ACTIONS, WORDS, kept
 
@@ -179,3 +179,14 @@ def test_no_nul_comes_out_however_it_was_written() -> None:
 def test_only_the_speech_of_an_array_is_asked_for() -> None:
     assert spoken_in(f'[{BOX},{{"type":"text","content":"Look."}}]') == "Look."
     assert spoken_in("Just words.") == "Just words."
+
+
+def test_a_sequel_begins_on_the_board_that_was_left_and_both_scripts_are_one() -> None:
+    first, _ = performed(f"[{BOX}]")
+    second = first.sequel()
+    second.feed(
+        '[{"type":"text","content":"A box."},{"type":"action","name":"wb_delete","params":{"elementId":"box"}}]'
+    )
+    whole = both(first.script, second.script)
+    assert [line["type"] for line in json.loads(whole)] == ["action", "text", "action"]
+    assert (both("", ""), both(whole, ""), both("", whole)) == ("", whole, whole)

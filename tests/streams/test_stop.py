@@ -58,3 +58,15 @@ async def test_a_sleep_that_is_cancelled_while_a_stop_comes_is_cancelled() -> No
             with pytest.raises(asyncio.CancelledError):
                 await sleeping
     assert in_time > 0
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_child_may_be_deaf_to_one_reason(before: bool) -> None:
+    run = Stop()
+    if before:
+        run.request("follow_up_interrupt")
+    child = Stop(run, deaf_to="follow_up_interrupt")
+    run.request("follow_up_interrupt")
+    assert child.reason is None
+    run.request("stopped_by_user")
+    assert child.reason == "stopped_by_user"

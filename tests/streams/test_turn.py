@@ -17,7 +17,6 @@ from moot.model.events import (
     TextDelta,
     TextRetracted,
     ThoughtDelta,
-    ToolCalled,
 )
 from moot.model.faults import fault
 from moot.streams.act import Act
@@ -39,13 +38,17 @@ async def turn(
     stop: Stop | None = None,
     limits: Limits = PATIENT,
     act: Act | None = None,
+    tools: bool = False,
+    said_before: bool = False,
 ) -> tuple[StreamResult, list[Event]]:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    return await listen(stream, Seat("alpha", "debate", 2), stop or Stop(), limits, emit, act), events
+    seat = Seat("alpha", "debate", 2)
+    result = await listen(stream, seat, stop or Stop(), limits, emit, act, tools=tools, said=said_before)
+    return result, events
 
 
 async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
@@ -70,9 +73,33 @@ async def test_the_latest_usage_counts() -> None:
 
 async def test_tool_calls_make_the_result_a_tool_call_and_keep_the_text_before() -> None:
     call = ToolCall("1", "look_up", "{}")
-    result, events = await turn(said([Text("Let me look."), call, Done("tool_calls")]))
+    result, _ = await turn(said([Text("Let me look."), call, Done("tool_calls")]))
     assert (result.status, result.text, result.tool_calls) == ("tool_call", "Let me look.", (call,))
-    assert isinstance(events[-1], ToolCalled)
+
+
+async def test_what_came_before_calls_is_handed_back_as_it_came_signatures_and_all() -> None:
+    call = ToolCall("1", "look_up", "{}", "signed")
+    came: list[Chunk] = [
+        Thought("H"),
+        Thought("m."),
+        Thought("", "proof"),
+        Thought("And?"),
+        Text("Let "),
+        Text("me."),
+    ]
+    result, _ = await turn(said(came[:3], [*came[3:], call, Done("stop")]), tools=True)
+    assert result.parts == (Thought("Hm.", "proof"), Thought("And?"), Text("Let me."), call)
+
+
+async def test_calls_alone_are_an_answer_where_there_are_tools() -> None:
+    call = ToolCall("1", "look_up", "{}")
+    result, _ = await turn(said([call, Done("tool_calls")]), tools=True)
+    assert (result.status, result.tool_calls) == ("tool_call", (call,))
+
+
+async def test_nothing_is_an_answer_to_somebody_who_has_said_something_before() -> None:
+    result, _ = await turn(said([Done("stop")]), said_before=True)
+    assert (result.status, result.text) == ("completed", "")
 
 
 async def test_tools_are_not_called_after_a_failure() -> None:

@@ -87,12 +87,43 @@ export interface Answer {
   thoughts: string;
   details: string;
   script: string;
+  tools: readonly ToolUse[];
+}
+
+export interface Answered {
+  answer: "allow" | "always" | "refuse";
 }
 
 export interface AnsweredAgain {
   type: "answered";
   round: number;
   answer: string;
+}
+
+export interface ApprovalGiven {
+  type: "approval";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  call_id: string;
+  answer: "allow" | "always" | "refuse" | "expired" | "stopped";
+}
+
+export interface ApprovalWanted {
+  type: "approval_wanted";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  call_id: string;
+  name: string;
+  seconds: number;
+  again: boolean;
 }
 
 export interface Asserted {
@@ -613,6 +644,20 @@ export interface LineUpPage {
   next: string | null;
 }
 
+export interface ListedServer {
+  name: string;
+  whose: "moot" | "own" | "server";
+  tools: readonly ListedTool[];
+  error: string | null;
+}
+
+export interface ListedTool {
+  name: string;
+  description: string;
+  effects: boolean;
+  trusted: boolean;
+}
+
 export interface Listing {
   lines: readonly CodeLine[];
   named: number;
@@ -667,6 +712,7 @@ export interface Message {
   upto: number | null;
   instruction: string | null;
   script: string | null;
+  tools: readonly ToolUse[] | null;
   version_of: string | null;
   copy_of: string | null;
   version: number;
@@ -701,6 +747,11 @@ export interface NewMessage {
   cap?: number | null;
 }
 
+export interface NewServer {
+  url: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
 export interface NewToken {
   name: string;
 }
@@ -710,7 +761,7 @@ export interface Notice {
   run: string;
   seq: number;
   at: number;
-  kind: "agreed" | "asked_again" | "cap" | "fallback" | "gave_up" | "lead_replaced" | "missing" | "next_key" | "recap" | "resumed" | "retried" | "retry" | "waiting";
+  kind: "agreed" | "asked_again" | "cap" | "fallback" | "gave_up" | "lead_replaced" | "missing" | "next_key" | "recap" | "resumed" | "retried" | "retry" | "still_working" | "tools" | "waiting";
   message: string;
   participant: string | null;
   charge: Charge | null;
@@ -747,6 +798,7 @@ export interface Participant {
   active?: boolean;
   colour?: string | null;
   avatar?: string | null;
+  tools?: readonly string[];
 }
 
 export interface Pattern {
@@ -1140,6 +1192,12 @@ export interface StoredFile {
   created_at: number;
 }
 
+export interface StoredServer {
+  name: string;
+  url: string;
+  created_at: number;
+}
+
 export interface Summary {
   originalPrompt: string;
   overview: string;
@@ -1278,6 +1336,31 @@ export interface ToolResult {
   is_error: boolean;
 }
 
+export interface ToolReturned {
+  type: "tool_result";
+  run: string;
+  seq: number;
+  at: number;
+  participant: string;
+  stage: string;
+  round: number;
+  call_id: string;
+  name: string;
+  content: string;
+  is_error: boolean;
+  seconds: number;
+}
+
+export interface ToolUse {
+  call_id: string;
+  name: string;
+  arguments: string;
+  content: string;
+  is_error: boolean;
+  seconds: number;
+  said: number;
+}
+
 export interface Transcript {
   moot: number;
   discussion: Discussion;
@@ -1385,9 +1468,10 @@ export interface Wanted {
   active?: boolean;
   colour?: string | null;
   avatar?: string | null;
+  tools?: readonly string[];
 }
 
-export type Event = RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded;
+export type Event = RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded;
 
 export type Change = Activity | DiscussionChanged | DiscussionDeleted;
 
@@ -1420,7 +1504,7 @@ export interface Calls {
   "GET /api/discussions/{id}/turns/{turn}/prompt/parts": { takes: null; gives: PromptParts };
   "GET /api/discussions/{id}/turns/{turn}/versions": { takes: null; gives: Versions };
   "POST /api/estimate": { takes: Supposed; gives: Estimate };
-  "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted | RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
+  "GET /api/events": { takes: null; gives: Activity | DiscussionChanged | DiscussionDeleted | RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
   "POST /api/files": { takes: FormData; gives: StoredFile };
   "DELETE /api/files/{id}": { takes: null; gives: null };
   "GET /api/files/{id}": { takes: null; gives: StoredFile };
@@ -1459,7 +1543,8 @@ export interface Calls {
   "PATCH /api/projects/{id}/posts/{post_id}": { takes: PostChange; gives: Post };
   "GET /api/providers": { takes: null; gives: readonly ProviderStatus[] };
   "GET /api/runs/{id}": { takes: null; gives: Report };
-  "GET /api/runs/{id}/events": { takes: null; gives: RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
+  "POST /api/runs/{id}/approvals/{call}": { takes: Answered; gives: null };
+  "GET /api/runs/{id}/events": { takes: null; gives: RunStarted | StageStarted | TurnStarted | TextDelta | ThoughtDelta | TextRetracted | ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned | ActionTaken | ActionDropped | Notice | TurnEnded | Prompted | Agreed | SummaryMade | LedgerMade | BallotCast | RankingMade | Decided | Recapped | RunEnded | Resync };
   "GET /api/runs/{id}/lanes/{participant}/messages": { takes: null; gives: Thread };
   "POST /api/runs/{id}/lanes/{participant}/retry": { takes: Retry | null; gives: Run };
   "POST /api/runs/{id}/lanes/{participant}/stop": { takes: null; gives: Run };
@@ -1468,6 +1553,10 @@ export interface Calls {
   "GET /api/tokens": { takes: null; gives: readonly Token[] };
   "POST /api/tokens": { takes: NewToken; gives: MadeToken };
   "DELETE /api/tokens/{id}": { takes: null; gives: null };
+  "GET /api/tool-servers": { takes: null; gives: readonly StoredServer[] };
+  "DELETE /api/tool-servers/{name}": { takes: null; gives: null };
+  "PUT /api/tool-servers/{name}": { takes: NewServer; gives: null };
+  "GET /api/tools": { takes: null; gives: readonly ListedServer[] };
   "GET /api/trials/{id}": { takes: null; gives: Trial };
   "POST /api/trials/{id}/accept": { takes: null; gives: Trial };
   "POST /api/trials/{id}/improve": { takes: null; gives: Improving | Tried | AnsweredAgain | RoundEnded | Improved };

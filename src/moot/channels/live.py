@@ -28,6 +28,7 @@ from moot.model.events import (
     TextRetracted,
     ThoughtDelta,
     ToolCalled,
+    ToolReturned,
     TurnEnded,
     TurnStarted,
 )
@@ -85,10 +86,11 @@ class Live:
             match event:
                 case RunStarted(participants=participants):
                     self._columns = columns_for(participants)
-                case Notice() | ToolCalled():
+                case Notice() | ToolCalled() | ToolReturned():
                     column = self._columns.get(event.participant or "")
                     name = f"{column.participant.name}: " if column else ""
-                    self._console.print(Text(safe(f"{name}{aside(event)}"), style="dim"))
+                    if words := aside(event):
+                        self._console.print(Text(safe(f"{name}{words}"), style="dim"))
                 case StageStarted():
                     self._staged = True
                     self._concluding = event.stage == "synthesis" and self._found.awaited

@@ -17,9 +17,11 @@ from moot.model.events import (
     TextRetracted,
     ThoughtDelta,
     ToolCalled,
+    ToolReturned,
     TurnEnded,
 )
 
+SHORT = 200  # characters of what a tool is called with, or says
 CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
 STAGES = {
     "initial": "First answers",
@@ -72,7 +74,7 @@ class Solo:
                 case Notice():
                     self._end_thought()
                     _say(self._err, aside(event))
-                case ToolCalled():
+                case ToolCalled() | ToolReturned():
                     self._asides.append(aside(event))
                 case StageStarted(round=round_) if round_ > 0:
                     self._out.write("\n")
@@ -124,8 +126,9 @@ class Plain:
                     self._waiting, self._ended = list(self._names), {}
                     self._out.write(f"--- {stage_words(event)} ---\n\n")
                     self._out.flush()
-                case Notice() | ToolCalled():
-                    _say(self._err, self._named(event.participant, aside(event)))
+                case Notice() | ToolCalled() | ToolReturned():
+                    if words := aside(event):
+                        _say(self._err, self._named(event.participant, words))
                 case TurnEnded(participant=participant):
                     self._ended[participant] = event
                     self._print_ready()
@@ -173,11 +176,21 @@ class Json:
         self._out.flush()
 
 
-def aside(event: Notice | ToolCalled) -> str:
-    """Say what belongs beside the answers."""
-    if isinstance(event, Notice):
-        return event.message
-    return f"The model asked for the tool {event.name}. There are no tools here, so nothing was called."
+def aside(event: Notice | ToolCalled | ToolReturned) -> str:
+    """Say what belongs beside the answers; nothing of a tool that returned as it should."""
+    match event:
+        case Notice(message=message):
+            return message
+        case ToolCalled(name=name, arguments=arguments):
+            return f"{name} is called with {_short(arguments)}"
+        case ToolReturned(name=name, is_error=True, content=content):
+            return f"{name} failed: {_short(content)}"
+    return ""
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHORT else f"{line[:SHORT]}…"
 
 
 def stage_words(stage: StageStarted) -> str:

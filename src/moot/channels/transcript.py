@@ -15,6 +15,7 @@ from moot.model.events import (
     RunStarted,
     TextDelta,
     ToolCalled,
+    ToolReturned,
     TurnEnded,
     TurnStarted,
 )
@@ -47,7 +48,7 @@ class Transcript:
                     self._line(f"[{name_of(action)}{f' {at}' if at else ''}]")
                 case ActionDropped(name=name, reason=reason):
                     self._say(f"{name} was left out: {reason}")
-                case Notice() | ToolCalled():
+                case Notice() | ToolCalled() | ToolReturned():
                     self._say(aside(event))
                 case TurnEnded():
                     self._line(bracketed(event))
@@ -78,6 +79,8 @@ class Transcript:
             self._out.write(f"{safe(words)}\n")
 
     def _say(self, words: str) -> None:
+        if not words:
+            return
         self._line("")
         self._out.flush()
         self._err.write(f"moot: {safe(words)}\n")

@@ -44,80 +44,100 @@ Config = Annotated[
 ]
 
 
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", "-m", help="provider/model; several may be named.", metavar="MODEL"),
+]
+Temperature = Annotated[float | None, typer.Option(min=0.0, max=2.0)]
+MaxTokens = Annotated[int | None, typer.Option(min=1)]
+Thinking = Annotated[
+    Literal["low", "medium", "high"] | None,
+    typer.Option(help="Ask for reasoning where a model offers it."),
+]
+Mode = Annotated[
+    ModeName | None,
+    typer.Option(
+        help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), alone, then having read the others, and one sums up (debate), each as your adviser (advisors), or one at a time, as a director decides, with a whiteboard (directed)."
+    ),
+]
+Rounds = Annotated[
+    int | None, typer.Option(min=1, max=10, help="Rounds of a consensus; 2 unless you say more.")
+]
+Lead = Annotated[
+    str | None,
+    typer.Option(help="Who sums up a debate: a name such as Beta, or the number of its -m; else the first."),
+]
+Gate = Annotated[bool, typer.Option("--gate", help="Skip the debate where the first answers agree.")]
+Quorum = Annotated[
+    int | None, typer.Option(min=1, help="Go on in a debate when so many have answered.", metavar="N")
+]
+Deadline = Annotated[
+    float | None,
+    typer.Option(help="Wait for nobody longer than this in a stage of a debate.", metavar="SECONDS"),
+]
+Early = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=100, help="Turns in which an advisor only asks; 3 unless you say so.", metavar="N"
+    ),
+]
+CrossTalk = Annotated[bool, typer.Option("--cross-talk", help="Let advisors answer each other once.")]
+Synthesis = Annotated[
+    bool, typer.Option("--synthesis", help="Let the first advisor say what it all comes to.")
+]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="teacher, assistant or student: who is what in a directed discussion, in the order of the -m; else the first teaches, and the others learn.",
+        metavar="ROLE",
+    ),
+]
+Turns = Annotated[
+    int | None, typer.Option(min=1, max=20, help="Turns of a directed discussion; 10 unless you say.")
+]
+Cap = Annotated[
+    float | None, typer.Option(help="Begin nothing more once it has cost this much.", metavar="DOLLARS")
+]
+
+
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="What to ask. Standard input, if piped, goes along.")] = "",
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="provider/model; several may be named.", metavar="MODEL"),
-    ] = None,
+    model: Models = None,
     system: Annotated[str, typer.Option(help="A system prompt for all of them.")] = "",
     file: Annotated[
         list[Path] | None,
         typer.Option("--file", "-f", help="Attach text, an image or a PDF.", metavar="FILE"),
     ] = None,
-    temperature: Annotated[float | None, typer.Option(min=0.0, max=2.0)] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1)] = None,
-    thinking: Annotated[
-        Literal["low", "medium", "high"] | None,
-        typer.Option(help="Ask for reasoning where a model offers it."),
-    ] = None,
-    mode: Annotated[
-        ModeName | None,
-        typer.Option(
-            help="How several speak: each for itself (parallel), in turn, hearing each other (consensus), alone, then having read the others, and one sums up (debate), each as your adviser (advisors), or one at a time, as a director decides, with a whiteboard (directed)."
-        ),
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, max=10, help="Rounds of a consensus; 2 unless you say more.")
-    ] = None,
-    lead: Annotated[
-        str | None,
-        typer.Option(
-            help="Who sums up a debate: a name such as Beta, or the number of its -m; else the first."
-        ),
-    ] = None,
-    gate: Annotated[
-        bool, typer.Option("--gate", help="Skip the debate where the first answers agree.")
-    ] = False,
-    quorum: Annotated[
-        int | None, typer.Option(min=1, help="Go on in a debate when so many have answered.", metavar="N")
-    ] = None,
-    deadline: Annotated[
-        float | None,
-        typer.Option(help="Wait for nobody longer than this in a stage of a debate.", metavar="SECONDS"),
-    ] = None,
-    early: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=100, help="Turns in which an advisor only asks; 3 unless you say so.", metavar="N"
-        ),
-    ] = None,
-    cross_talk: Annotated[
-        bool, typer.Option("--cross-talk", help="Let advisors answer each other once.")
-    ] = False,
-    synthesis: Annotated[
-        bool, typer.Option("--synthesis", help="Let the first advisor say what it all comes to.")
-    ] = False,
-    role: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="teacher, assistant or student: who is what in a directed discussion, in the order of the -m; else the first teaches, and the others learn.",
-            metavar="ROLE",
-        ),
-    ] = None,
-    turns: Annotated[
-        int | None, typer.Option(min=1, max=20, help="Turns of a directed discussion; 10 unless you say.")
-    ] = None,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    thinking: Thinking = None,
+    mode: Mode = None,
+    rounds: Rounds = None,
+    lead: Lead = None,
+    gate: Gate = False,
+    quorum: Quorum = None,
+    deadline: Deadline = None,
+    early: Early = None,
+    cross_talk: CrossTalk = False,
+    synthesis: Synthesis = False,
+    role: Roles = None,
+    turns: Turns = None,
     board: Annotated[
         Path | None,
         typer.Option(
             help="Write the whiteboard of a directed discussion to a .svg or .png file.", metavar="FILE"
         ),
     ] = None,
-    cap: Annotated[
-        float | None, typer.Option(help="Begin nothing more once it has cost this much.", metavar="DOLLARS")
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            help="A server of tools of the settings, or SERVER/TOOL. May be given several times.",
+            metavar="NAME",
+        ),
     ] = None,
+    cap: Cap = None,
     json: Annotated[bool, typer.Option("--json", help="Print every event, one JSON object a line.")] = False,
     usage: Annotated[bool, typer.Option("--usage", help="Tell tokens, cost and times at the end.")] = False,
     config: Config = None,
@@ -147,6 +167,7 @@ def ask(
         turns=turns,
         board=board,
         cap=cap,
+        tools=tuple(tools or ()),
         json=json,
         usage=usage,
         config=config,
@@ -165,6 +186,70 @@ def serve(
     from moot.cli import serve as command
 
     _exit(command.run(command.Options(host=host, port=port, config=config, open=open)))
+
+
+ServerUrl = Annotated[
+    str | None,
+    typer.Option("--server", help="A server to use, with the token in MOOT_TOKEN.", metavar="URL"),
+]
+
+
+@app.command()
+def chat(
+    discussion: Annotated[str | None, typer.Argument(help="The id of a discussion to go on with.")] = None,
+    last: Annotated[bool, typer.Option("--last", help="Go on with the newest discussion.")] = False,
+    model: Models = None,
+    mode: Mode = None,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    thinking: Thinking = None,
+    rounds: Rounds = None,
+    lead: Lead = None,
+    gate: Gate = False,
+    quorum: Quorum = None,
+    deadline: Deadline = None,
+    early: Early = None,
+    cross_talk: CrossTalk = False,
+    synthesis: Synthesis = False,
+    role: Roles = None,
+    turns: Turns = None,
+    cap: Cap = None,
+    server: ServerUrl = None,
+    config: Config = None,
+) -> None:
+    """Talk with one or several models, live here and on the page; /help in it tells what you can do."""
+    from moot.cli import chat as command
+    from moot.cli.options import Options
+
+    asked = Options(
+        question="",
+        models=tuple(model or ()),
+        temperature=temperature,
+        max_tokens=max_tokens,
+        thinking=thinking,
+        mode=mode,
+        rounds=rounds,
+        lead=lead,
+        gate=gate,
+        quorum=quorum,
+        deadline=deadline,
+        early=early,
+        cross_talk=cross_talk,
+        synthesis=synthesis,
+        roles=tuple(role or ()),
+        turns=turns,
+        cap=cap,
+        config=config,
+    )
+    _exit(command.run(command.Opening(asked=asked, discussion=discussion, last=last, server=server)))
+
+
+@app.command()
+def mcp(server: ServerUrl = None, config: Config = None) -> None:
+    """Offer Moot's tools to a program that speaks MCP over standard input and output."""
+    from moot.cli import mcp as command
+
+    _exit(command.run(server, config))
 
 
 @app.command()
@@ -315,7 +400,7 @@ def _prepare_streams() -> None:
 
 
 def main() -> None:
-    from moot.model.errors import StoreUnavailable, UsageError
+    from moot.model.errors import ServerAway, StoreUnavailable, UsageError
 
     _prepare_streams()
     try:
@@ -323,7 +408,7 @@ def main() -> None:
     except UsageError as error:
         sys.stderr.write(f"moot: {error}\n")
         sys.exit(2)
-    except StoreUnavailable as error:
+    except (StoreUnavailable, ServerAway) as error:
         sys.stderr.write(f"moot: {error}\n")
         sys.exit(1)
     except KeyboardInterrupt:

@@ -10,24 +10,25 @@ from pathlib import Path
 from moot.board.png import png
 from moot.board.replay import Board, Entry, replayed
 from moot.board.svg import svg
-from moot.channels.terminal import Json, Plain, Reader, Solo
-from moot.channels.transcript import Transcript
+from moot.channels.terminal import Json, Reader
 from moot.channels.usage import paid, usage_lines
 from moot.cli import loop, settings
 from moot.cli.ctrl_c import stopped_by_ctrl_c
 from moot.cli.options import Options, check, plan, typed
+from moot.cli.readers import not_written, reader_for
 from moot.cli.seating import Lane, seated
+from moot.cli.tools import workshop
 from moot.context.files import LARGEST, read_file
 from moot.context.question import question
 from moot.engine import inline
 from moot.engine.boards import ACTS, drawn
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
+from moot.engine.workshop import Workshop
 from moot.model.chunks import Usage
 from moot.model.errors import UsageError
 from moot.model.events import Event, Finding, RunEnded, TurnEnded
 from moot.model.money import Charge
-from moot.model.participants import Participant
 from moot.model.requests import File, Message
 from moot.providers.registry import Registry
 from moot.streams.stop import Stop
@@ -49,7 +50,9 @@ async def _run(options: Options, piped: str) -> int:
         lanes = await seated(options.models, files, chosen, registry)
         if options.cap is not None:
             await _tell_of_unknown_prices(lanes)
-        return await _ask(options, lanes, _asked(options, piped, files), Speaker(chosen.limits))
+        asked, speaker = _asked(options, piped, files), Speaker(chosen.limits)
+        async with workshop(options.tools, chosen.tools, os.environ) as tools:
+            return await _ask(options, lanes, asked, speaker, tools)
 
 
 async def _tell_of_unknown_prices(lanes: Sequence[Lane]) -> None:
@@ -112,23 +115,25 @@ class Following:
                 sys.stderr.write(f"moot: nothing came for {silent:.0f} s; Ctrl-C stops.\n")
 
 
-async def _ask(options: Options, lanes: Sequence[Lane], asked: Message, speaker: Speaker) -> int:
+async def _ask(
+    options: Options, lanes: Sequence[Lane], asked: Message, speaker: Speaker, tools: Workshop | None
+) -> int:
     participants = [lane.participant for lane in lanes]
     planned = plan(options, participants)
     chains = {lane.participant.id: lane.chain for lane in lanes}
-    reader, stop = _reader(options, participants), Stop()
+    reader, stop = _reader(options, len(participants)), Stop()
     following = Following(reader, stop)
     patience = asyncio.create_task(following.say_when_silent()) if len(lanes) == 1 else None
     try:
         with stopped_by_ctrl_c(stop):
-            ended = await inline.run(planned, asked, chains, RunLog(following), speaker, stop)
+            ended = await inline.run(planned, asked, chains, RunLog(following), speaker, stop, workshop=tools)
     finally:
         if patience is not None:
             patience.cancel()
         with suppress(OSError):
             reader.close()
     if following.unwritten is not None:
-        return _not_written(following.unwritten)
+        return not_written(following.unwritten)
     if options.board is not None:
         _write_board(options.board, replayed(following.drawn))
     if options.usage:
@@ -161,24 +166,7 @@ def _exit_code(ended: RunEnded, turns: Sequence[TurnEnded], stop: Stop) -> int:
             return 0
 
 
-def _not_written(error: OSError) -> int:
-    if not isinstance(error, BrokenPipeError):
-        sys.stderr.write(f"moot: Cannot write the answer: {error.strerror}.\n")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still in the buffer has nowhere to go
-    return 141 if isinstance(error, BrokenPipeError) else 1
-
-
-def _reader(options: Options, participants: Sequence[Participant]) -> Reader:
+def _reader(options: Options, participants: int) -> Reader:
     if options.json:
         return Json(sys.stdout)
-    if options.mode == "directed":
-        return Transcript(sys.stdout, sys.stderr)
-    if len(participants) == 1:
-        return Solo(sys.stdout, sys.stderr)
-    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        return Plain(sys.stdout, sys.stderr)
-    from rich.console import Console
-
-    from moot.channels.live import Live
-
-    return Live(Console(highlight=False))
+    return reader_for(options.mode, participants, asks=bool(options.tools))

@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from moot.streams.stop import Stop
@@ -17,8 +17,16 @@ def stopped_by_ctrl_c(stop: Stop) -> Iterator[None]:
         running.remove_signal_handler(signal.SIGINT)
         stop.request()
 
+    with on_ctrl_c(stop_once):
+        yield
+
+
+@contextmanager
+def on_ctrl_c(react: Callable[[], None]) -> Iterator[None]:
+    """Call something at every Ctrl-C, instead of ending."""
+    running = asyncio.get_running_loop()
     try:
-        running.add_signal_handler(signal.SIGINT, stop_once)
+        running.add_signal_handler(signal.SIGINT, react)
     except NotImplementedError:  # Windows: Ctrl-C raises KeyboardInterrupt instead
         yield
         return

@@ -5,13 +5,13 @@ import contextlib
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from moot.cli.settings import Rates as RateSettings
 from moot.cli.settings import Settings, data_folder
+from moot.cli.tenure import alone
 from moot.context.library import shipped
 from moot.engine import traces
 from moot.engine.accepting import Accepting
@@ -26,6 +26,7 @@ from moot.engine.estimate import counted as counted_tokens
 from moot.engine.feeds import Feeds
 from moot.engine.hall import Hall
 from moot.engine.improving import Improvements
+from moot.engine.insight_search import InsightSearch
 from moot.engine.journal import Journal
 from moot.engine.knowledge import Knowledge
 from moot.engine.measuring import Measuring
@@ -44,6 +45,7 @@ from moot.engine.sittings import Sittings
 from moot.engine.speaker import Speaker
 from moot.engine.stateless import Stateless
 from moot.engine.titles import Titles
+from moot.engine.tooling import Tooling
 from moot.engine.treasury import Treasury
 from moot.engine.trials import Court
 from moot.engine.usual_table import UsualTable
@@ -58,6 +60,9 @@ from moot.server.completions.speaking import Speaking
 from moot.server.completions.tables import Tables
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
+from moot.server.mcp_asking import Asking
+from moot.server.mcp_routes import McpFace
+from moot.server.mcp_tools import Tools
 from moot.server.origin import OwnSite
 from moot.server.page import Page
 from moot.server.page_files import STATIC, read
@@ -72,12 +77,12 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.files import Files
-from moot.store.holds import hold
 from moot.store.insights import Insights
 from moot.store.keys import ProviderKeys
 from moot.store.line_ups import LineUps
 from moot.store.listener import listen
 from moot.store.migration import migrate
+from moot.store.permissions import Permissions
 from moot.store.personas import Personas
 from moot.store.projects import Projects
 from moot.store.rates import Rates
@@ -87,7 +92,9 @@ from moot.store.runs import Claim, Runs
 from moot.store.sealer import VARIABLE as SECRET
 from moot.store.sealer import Sealer
 from moot.store.token_rates import TokenRates
+from moot.store.tool_servers import ToolServers
 from moot.store.trials import Trials
+from moot.store.vectors import Vectors
 from moot.transcript.telling import Transcripts
 
 SELDOM = (10_000, 10, 10)  # and not after 700 new objects, as is usual
@@ -116,8 +123,10 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "knowledge",
     "limits",
     "line_ups",
+    "mcp",
     "painter",
     "personas",
+    "permissions",
     "perspectives",
     "planning",
     "projects",
@@ -135,6 +144,8 @@ PARTS = (  # what the routes ask for, by the name they ask for it
     "stateless",
     "tables",
     "token_rates",
+    "tool_servers",
+    "tooling",
     "transcripts",
     "treasury",
     "trials",
@@ -145,7 +156,15 @@ PARTS = (  # what the routes ask for, by the name they ask for it
 class House:
     """All parts of a server, put together; `settled` gives them life."""
 
-    def __init__(self, settings: Settings, database: Database, registry: Registry, sealer: Sealer) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        registry: Registry,
+        sealer: Sealer,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment` holds what the settings name of it, for the servers of tools."""
         self.database = database
         self._lease = settings.lease
         self._left = False
@@ -163,6 +182,8 @@ class House:
         admission = Admission(database, counted, rates.model_calls_a_minute)
         speaker = Speaker(settings.limits, admit=admission.wait)
         self.budgets = Budgets(database, settings.budget)
+        self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
+        self._lay_out_tools(settings, environment or {}, sealer)
         self.durable = DurableRuns(
             database,
             self.worker,
@@ -171,9 +192,9 @@ class House:
             casting.models,
             self._count,
             Recapping(database, casting.models, speaker, self.budgets),
+            self.tooling,
         )
         measuring = Measuring(self.token_rates, registry, settings.fallback)
-        self.embedder = embedder(settings.embedding, registry) if settings.embedding else None
         self.uploads = Uploads(self.file_store)
         self.painter = Painter()
         self.attaching = Attaching(self.file_store, registry)
@@ -206,7 +227,7 @@ class House:
         self.workers = Workers(
             self.roll, self.presence, self.worker, settings.lease, self.durable.take_over, self._taken_over
         )
-        self.seating = Seating(registry, self.personas)
+        self.seating = Seating(registry, self.personas, self.tooling)
         self.drafts = Drafts(self.seating, self.personas, self.projects)
         usual = UsualTable(casting, registry, settings.line_up, settings.model)
         self.tables = Tables(self.hall, self.planning, self.seating, usual, self.line_ups)
@@ -224,6 +245,7 @@ class House:
         self._check_models(settings)
         self.limits = _limits(rates, counted)
         self.registry = registry
+        self.mcp = McpFace(self._mcp_tools())
 
     def _open_stores(self, database: Database) -> None:
         """Put together what is kept, and what is only read out of it."""
@@ -242,6 +264,21 @@ class House:
         self.file_store = Files(database)
         self.bills = Bills(database)
         self.channels = Channels(database)
+        self.permissions = Permissions(database)
+
+    def _lay_out_tools(self, settings: Settings, environment: Mapping[str, str], sealer: Sealer) -> None:
+        """Put together what participants may call."""
+        database = self.database
+        self.tool_servers = ToolServers(database, sealer)
+        self.tooling = Tooling(
+            database,
+            settings.tools,
+            environment,
+            self.tool_servers,
+            InsightSearch(self.insights, Vectors(database), self.embedder),
+            self.budgets,
+            anywhere=settings.private_tool_servers,
+        )
 
     def _check_models(self, settings: Settings) -> None:
         """Refuse settings that name a model which nobody offers."""
@@ -264,6 +301,29 @@ class House:
         )
         self.accepting = Accepting(database, self.worker, self.improvements)
         self.perspectives = Perspectives(self.personas, casting.models, errands)
+
+    def _mcp_tools(self) -> Tools:
+        asking = Asking(
+            self.hall,
+            self.drafts,
+            self.limits,
+            self.discussions,
+            self.line_ups,
+            self.events,
+            self.feeds,
+            self.runs,
+            self.revocations,
+        )
+        return Tools(
+            asking,
+            self.discussions,
+            self.transcripts,
+            self.line_ups,
+            self.projects,
+            self.knowledge,
+            self.limits,
+            self.embedder,
+        )
 
     def parts(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in PARTS}
@@ -307,6 +367,7 @@ class House:
                 self.painter.close()
                 await self.titles.close()
                 await self.stateless.close()
+                await self.mcp.close()
                 await self.sittings.close()
                 await _cancelled(tasks)
 
@@ -360,14 +421,14 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIterator[House]:
-    """Build a house on the database of the settings, and give it life."""
+async def opened(settings: Settings, environment: Mapping[str, str], address: str) -> AsyncIterator[House]:
+    """Build a house on the database of the settings, and give it life; others find it at its address."""
     traces.configure(environment)
     sealer = Sealer.load(data_folder(), environment)
     async with contextlib.AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(settings.database))
         if not database.is_postgres:
-            stack.enter_context(_alone(database.path))
+            stack.enter_context(alone(database.path, address))
         elif SECRET not in environment:
             log.warning(
                 "without %s the keys are sealed with a file of this machine, which others lack", SECRET
@@ -377,7 +438,7 @@ async def opened(settings: Settings, environment: Mapping[str, str]) -> AsyncIte
         registry = await stack.enter_async_context(
             Registry(settings.providers, environment, stored_keys=True)
         )
-        house = House(settings, database, registry, sealer)
+        house = House(settings, database, registry, sealer, environment)
         if database.is_postgres:
             stack.enter_context(house.presence.shown(house.worker))
         await stack.enter_async_context(house.alive())
@@ -401,19 +462,6 @@ def _needs_no_login(settings: Settings, *, loopback: bool) -> bool:
     if settings.auth == "local" and not loopback:
         raise BadSettings("Without accounts only this machine is served: leave MOOT_AUTH out, or --host.")
     return settings.auth == "local" or (settings.auth is None and loopback and not settings.hosts)
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a file of SQLite for this process; several servers need Postgres."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.with_name(f"{path.name}.lock").open("w") as held:
-        if hold(held) is False:
-            raise BadSettings(
-                f"Another moot serve uses {path}. Stop it, name another file in MOOT_DATABASE_URL, or use Postgres, "
-                "which many servers can share."
-            )
-        yield
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -12,7 +12,8 @@ USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
     "asctime",
     "taskName",
 }
-QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "discord")
+QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "mcp", "httpx2", "discord")
+SILENT = "mcp.client"  # it logs what foreign servers said
 
 
 class JsonLines(logging.Formatter):
@@ -42,10 +43,11 @@ def _extra(record: logging.LogRecord) -> dict[str, object]:
     return {name: value for name, value in record.__dict__.items() if name not in USUAL}
 
 
-def configure() -> None:
+def configure(level: int = logging.INFO) -> None:
     """Log to standard error, in the form that fits who reads it."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(ForPeople() if sys.stderr.isatty() else JsonLines())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger(SILENT).setLevel(logging.CRITICAL + 1)

@@ -47,6 +47,7 @@ class Options(Struct, frozen=True, kw_only=True):
     turns: int | None = None
     board: Path | None = None
     cap: float | None = None
+    tools: tuple[str, ...] = ()
     json: bool = False
     usage: bool = False
     config: Path | None = None
@@ -97,6 +98,7 @@ def plan(options: Options, participants: Sequence[Participant]) -> Plan:
             max_tokens=options.max_tokens,
             thinking=options.thinking,
             role=_role(options, place),
+            tools=options.tools,
         )
         for place, who in enumerate(participants)
     )

@@ -27,7 +27,7 @@ async def seated(
     models: Sequence[str], files: Sequence[File], chosen: Settings, registry: Registry
 ) -> list[Lane]:
     """Give every model, or the default one, a lane that can be asked all that there is to ask."""
-    models = models or (await _default_model(chosen, registry),)
+    models = models or (await default_model(chosen, registry),)
     lanes = [Lane(who, _chain(who.model, chosen, registry)) for who in seat(tuple(models))]
     demo = registry.demo_model()
     if demo in [model.name for lane in lanes for model in lane.chain]:
@@ -56,7 +56,7 @@ def _chain(name: str, chosen: Settings, registry: Registry) -> tuple[Resolved, .
     return tuple(found)
 
 
-async def _default_model(chosen: Settings, registry: Registry) -> str:
+async def default_model(chosen: Settings, registry: Registry) -> str:
     """Take the model of the settings, else one there is a key for, else one that runs on this machine."""
     if chosen.model:
         return chosen.model

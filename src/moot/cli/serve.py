@@ -6,8 +6,8 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -65,10 +65,47 @@ class Server(uvicorn.Server):
         self._loop.call_soon_threadsafe(self.told.set)
 
 
+class Guest(Server):
+    """A server inside another command, which hears the signals itself."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Serving(Struct, frozen=True):
+    """A server that answers: `page` is where a browser finds it, `task` ends when it does."""
+
+    server: Server
+    task: "asyncio.Task[None]"
+    page: str
+
+
 async def _serve(options: Options, chosen: settings.Settings, beside: Beside) -> int:
     listening = _listening(options)
+    async with served(chosen, listening, loopback=is_loopback(options.host), beside=beside) as serving:
+        sys.stderr.write(
+            f"moot: listening on {_url(listening)}; open {serving.page} in a browser. Ctrl-C stops.\n"
+        )
+        if options.open:
+            # Some browsers return when they end.
+            Thread(target=_open, args=(serving.page,), daemon=True).start()
+        await _until_told(serving)
+    return 0
+
+
+@asynccontextmanager
+async def served(
+    chosen: settings.Settings,
+    listening: socket.socket,
+    *,
+    loopback: bool,
+    kind: type[Server] = Server,
+    beside: Beside = lambda *_: nullcontext(),
+) -> AsyncIterator[Serving]:
+    """Open a house and serve it while the block goes on; then let its runs end, or leave them to the next."""
     gate = Gate()
-    server = Server(
+    server = kind(
         uvicorn.Config(
             gate, lifespan="off", ws="none", log_config=None, access_log=False, timeout_graceful_shutdown=5
         )
@@ -76,16 +113,10 @@ async def _serve(options: Options, chosen: settings.Settings, beside: Beside) ->
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
         building = await asyncio.to_thread(import_module, "moot.cli.house")
-        async with building.opened(chosen, os.environ) as house:
-            gate.open(await house.app(chosen, loopback=is_loopback(options.host)))
-            page = _page(listening)
-            sys.stderr.write(
-                f"moot: listening on {_url(listening)}; open {page} in a browser. Ctrl-C stops.\n"
-            )
-            if options.open:
-                Thread(target=_open, args=(page,), daemon=True).start()  # some browsers return when they end
+        async with building.opened(chosen, os.environ, _page(listening)) as house:
+            gate.open(await house.app(chosen, loopback=loopback))
             async with beside(house, chosen):
-                await _until_told(server, serving)
+                yield Serving(server, serving, _page(listening))
                 await _drain(house, server)
             await _hang_up(house, server, serving)
             await _leave(house)
@@ -93,7 +124,6 @@ async def _serve(options: Options, chosen: settings.Settings, beside: Beside) ->
         gate.give_up()
         server.should_exit = True
         await asyncio.gather(serving, return_exceptions=True)
-    return 0
 
 
 def _listening(options: Options) -> socket.socket:
@@ -122,9 +152,9 @@ def _open(page: str) -> None:
         sys.stderr.write(f"moot: there is no browser that could be started; open {page} yourself.\n")
 
 
-async def _until_told(server: Server, serving: asyncio.Task[None]) -> None:
-    told = asyncio.create_task(server.told.wait())
-    await asyncio.wait({told, serving}, return_when=asyncio.FIRST_COMPLETED)
+async def _until_told(serving: Serving) -> None:
+    told = asyncio.create_task(serving.server.told.wait())
+    await asyncio.wait({told, serving.task}, return_when=asyncio.FIRST_COMPLETED)
     told.cancel()
 
 
@@ -149,6 +179,7 @@ async def _hang_up(house: "House", server: Server, serving: asyncio.Task[None]) 
     server.should_exit = True
     while not serving.done():
         house.readers.end_all()
+        house.mcp.end_all()
         await asyncio.wait({serving}, timeout=LOOK_SECONDS)
     await serving
 

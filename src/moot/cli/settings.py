@@ -11,8 +11,10 @@ from msgspec import Meta, Struct
 
 from moot.model.errors import BadSettings
 from moot.model.money import Dollars
+from moot.model.tools import OWN, is_server_name
 from moot.providers.catalogue import ProviderConfig
 from moot.streams.turn import Limits
+from moot.tools.servers import ServerConfig
 
 FILE = "moot.toml"
 VARIABLES = {  # as MOOT_…, and what they must be
@@ -67,7 +69,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     `limits` are those of one answer: seconds without content, seconds in all, characters. The rest is for
     `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
     `embedding` is a model that makes vectors of what is searched, `clerk` a cheap one that finds titles and keeps
-    minutes where a discussion names none, `metrics_token` lets Prometheus in, `budget` is what an account that has none of its own may spend in a week, in US dollars; `discord` is the bot of `moot discord`.
+    minutes where a discussion names none, `tools` are servers of tools, and with `private_tool_servers` those that users
+    name may be in a private network; `metrics_token` lets Prometheus in, `budget` is what an account that has none of its own may spend in a week, in US dollars; `discord` is the bot of `moot discord`.
     """
 
     model: str | None = None
@@ -85,6 +88,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None
     budget: Dollars | None = None
     discord: Discord = Discord()
+    tools: dict[str, ServerConfig] = {}
+    private_tool_servers: bool = False
 
     @property
     def database(self) -> str:
@@ -96,7 +101,10 @@ def load(config: Path | None, environment: Mapping[str, str]) -> Settings:
     """Merge the environment and every settings file; what comes first counts."""
     merged: dict[str, Any] = _from_environment(environment)
     for path in _files(config):
-        _fill(merged, _read(path))
+        tables = _read(path)
+        servers = {**tables.pop("tools", {}), **merged.pop("tools", {})}  # each comes whole from one file
+        _fill(merged, tables)
+        merged["tools"] = servers
     return msgspec.convert(merged, Settings, strict=False)
 
 
@@ -161,7 +169,22 @@ def _check(tables: dict[str, Any]) -> None:
             msgspec.convert(table, ProviderConfig)
         except msgspec.ValidationError as error:
             raise ValueError(f"[providers.{name}]: {error}") from error
+    servers = tables.get("tools", {})
+    for name, table in servers.items() if isinstance(servers, dict) else ():
+        try:
+            _check_server(name, msgspec.convert(table, ServerConfig))
+        except msgspec.ValidationError as error:
+            raise ValueError(f"[tools.{name}]: {error}") from error
     msgspec.convert(tables, Settings)
+
+
+def _check_server(name: str, server: ServerConfig) -> None:
+    if name == OWN or not is_server_name(name):
+        raise ValueError(
+            f"[tools.{name}]: name it with up to 32 small letters, digits, - and _, and not {OWN}"
+        )
+    if bool(server.command) == bool(server.url):
+        raise ValueError(f"[tools.{name}]: give it either a command or a url")
 
 
 def _fill(into: dict[str, Any], more: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from moot.model.events import Answer, Notice, NoticeKind, Seat, TurnEnded, TurnS
 from moot.model.measures import Measure
 from moot.model.money import total
 from moot.model.requests import ModelRequest
+from moot.model.tools import ToolUse
 from moot.providers.registry import Resolved
 from moot.streams.act import Act
 from moot.streams.stop import Stop
@@ -37,8 +38,33 @@ class Attempts:
         self._started = self._clock()
         self._waited = 0.0
         self._latency = 0.0
+        self._act: Act | None = None
+        self.said = False  # in an earlier round, before tools were called
+        self._going_on = False
+
+    @property
+    def cost(self) -> float:
+        """What the turn has cost until now, as far as prices are known."""
+        return self._cost or 0.0
+
+    @property
+    def acting(self) -> bool:
+        return self.act_of is not None
+
+    def act(self) -> Act | None:
+        """Begin an act, if that is how one speaks here."""
+        self._act = self.act_of() if self.act_of else None
+        return self._act
+
+    def go_on(self, emit: Emit, stop: Stop, *, said: bool) -> None:
+        """Let what follows belong to the same answer: it does not begin anew."""
+        self.emit, self.stop, self.said, self._going_on = emit, stop, said, True
+        if self._act is not None:
+            self.act_of = self._act.sequel
 
     async def start(self) -> None:
+        if self._going_on:
+            return
         self._attempts += 1
         self._waited = self._clock() - self._started
         await self.emit(
@@ -74,7 +100,7 @@ class Attempts:
     def stopped_or(self, result: StreamResult) -> StreamResult:
         return StreamResult(self.stop.reason) if self.stop.reason else result
 
-    def ended(self, result: StreamResult) -> TurnEnded:
+    def ended(self, result: StreamResult, tools: tuple[ToolUse, ...] = ()) -> TurnEnded:
         result = with_advice(result)
         first = result.first_token
         return TurnEnded(
@@ -82,7 +108,7 @@ class Attempts:
             stage=self.seat.stage,
             round=self.seat.round,
             status=status_of(result),
-            message=Answer(result.text, result.thoughts, result.details, result.script),
+            message=Answer(result.text, result.thoughts, result.details, result.script, tools),
             model=self.model.name,
             usage=self._usage,
             cost=self._cost,

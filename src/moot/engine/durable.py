@@ -14,6 +14,7 @@ from moot.engine.patience import patiently
 from moot.engine.recapping import Recapping
 from moot.engine.speaker import Speaker
 from moot.engine.table import S
+from moot.engine.tooling import Tooling
 from moot.model.discussions import Message
 from moot.model.errors import StoreUnavailable
 from moot.store.database import Database
@@ -35,13 +36,14 @@ class DurableRuns:
         chains: Chains,
         ended: Ended,
         recapping: Recapping,
+        tooling: Tooling | None = None,
     ) -> None:
         """`ended` hears of every run that ended here, with the turns of it, after its readers did."""
         self.live: dict[str, Execution] = {}
         self._database = database
         self._worker = worker
         self._runs = Runs(database)
-        self._executor = Executor(database, worker, journal, speaker, chains, self._step, recapping)
+        self._executor = Executor(database, worker, journal, speaker, chains, self._step, recapping, tooling)
         self._ended = ended
         self._tasks: set[asyncio.Task[None]] = set()
         self._resting = False
@@ -99,6 +101,7 @@ class DurableRuns:
             await asyncio.wait(self._tasks, timeout=ENDING_SECONDS)
         for task in self._tasks:
             task.cancel()
+        await self._executor.rest()
         if self._books.done():
             await self._books.result().close()
 

@@ -26,6 +26,7 @@ def turn_message(scene: Scene, ended: TurnEnded) -> Message:
         thoughts=ended.message.thoughts,
         details=ended.message.details,
         script=ended.message.script or None,
+        tools=ended.message.tools or None,
         participant=ended.participant,
         name=scene.plan.participant(ended.participant).name,
         stage=ended.stage,

@@ -5,13 +5,15 @@ It first raises the run's epoch, so that whoever had the run before can write no
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import NamedTuple, NoReturn
 
 import msgspec
 
 from moot.context.pieces import Attached
 from moot.engine import metrics
+from moot.engine.asking import Answers
 from moot.engine.casting import Chains
 from moot.engine.journal import Journal, RunJournal
 from moot.engine.patience import patiently
@@ -20,6 +22,8 @@ from moot.engine.record import Record
 from moot.engine.scene import Scene
 from moot.engine.speaker import Speaker
 from moot.engine.table import LiveTable, Step
+from moot.engine.tooling import Tooling
+from moot.engine.workshop import Workshop
 from moot.model.discussions import Message
 from moot.model.errors import Leaving
 from moot.model.events import Event, Notice, RunEnded, RunStarted, RunStatus
@@ -35,6 +39,7 @@ from moot.streams.stop import Stop
 MOST_EXECUTIONS = 20
 EARLIER_SECONDS = 60.0
 LOOK_SECONDS = 0.05
+CLOSING_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +49,7 @@ class Execution:
 
     def __init__(self, revision: int = 0) -> None:
         self.stop = Stop()
+        self.answers = Answers()
         self.over = asyncio.Event()
         self.listening = asyncio.Lock()
         self._revision = revision
@@ -55,6 +61,7 @@ class Execution:
         if wishes.stop is not None:
             self.stop.request(wishes.stop)
         self._wishes = wishes
+        self.answers.hear(wishes.answers)
         self._pass_on()
 
     def at(self, table: LiveTable) -> None:
@@ -108,6 +115,7 @@ class Executor:
         chains: Chains,
         step: Step,
         recapping: Recapping,
+        tooling: Tooling | None = None,
     ) -> None:
         self._database = database
         self._worker = worker
@@ -120,6 +128,8 @@ class Executor:
         self._chains = chains
         self._step = step
         self._recapping = recapping
+        self._tooling = tooling
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def execute(self, run: str, revision: int, execution: Execution) -> Finished | None:
         """Bring a revision of a run to its end; None if it was over already."""
@@ -164,9 +174,30 @@ class Executor:
             )
         await self._recapping.make(claim, record, execution.stop)
         came = await patiently(lambda: given(self._database, claim.tenant, record.said))
-        status = await self._table(claim, record, execution, came).play()
+        async with self._workshop(claim, execution) as workshop:
+            status = await self._table(claim, record, execution, came, workshop).play()
         await record.close(execution.stop.reason)
         return status
+
+    @asynccontextmanager
+    async def _workshop(self, claim: Claim, execution: Execution) -> AsyncIterator[Workshop | None]:
+        if self._tooling is None or not any(who.tools for who in claim.plan.participants):
+            yield None
+            return
+        tooling = self._tooling
+        await patiently(lambda: tooling.forget_questions(claim.run))
+        workshop = tooling.workshop(claim, execution.answers)
+        try:
+            yield workshop
+        finally:  # and nobody waits for it
+            closing = asyncio.get_running_loop().create_task(workshop.aclose())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def rest(self) -> None:
+        """Wait until what runs had opened is closed, which does not take long."""
+        if self._closing:
+            await asyncio.wait(self._closing, timeout=CLOSING_SECONDS)
 
     async def _record(self, claim: Claim, journal: RunJournal, told: Sequence[Event]) -> Record:
         said = await self._said(claim)
@@ -188,7 +219,14 @@ class Executor:
             events += [msgspec.json.decode(body, type=Event) for _, body in page]
         return events
 
-    def _table(self, claim: Claim, record: Record, execution: Execution, files: Attached) -> LiveTable:
+    def _table(
+        self,
+        claim: Claim,
+        record: Record,
+        execution: Execution,
+        files: Attached,
+        workshop: Workshop | None,
+    ) -> LiveTable:
         async def chains(who: Participant) -> Sequence[Resolved]:
             return await patiently(lambda: self._chains(claim.tenant, who.model))
 
@@ -199,7 +237,7 @@ class Executor:
             revision=claim.revision,
             attached=files,
         )
-        table = LiveTable(scene, record, chains, self._speaker, execution.stop, self._step)
+        table = LiveTable(scene, record, chains, self._speaker, execution.stop, self._step, workshop)
         execution.at(table)
         return table
 

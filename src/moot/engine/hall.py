@@ -116,6 +116,10 @@ class Hall:
         """Take in nothing new: this process is about to end."""
         self._leaving = True
 
+    @property
+    def leaving(self) -> bool:
+        return self._leaving
+
     def refuse_if_leaving(self) -> None:
         if self._leaving:
             raise Leaving("This server is ending: ask again in a moment.")

@@ -12,6 +12,7 @@ from moot.engine.measuring import measured
 from moot.engine.scene import Scene
 from moot.engine.speaker import Speaker
 from moot.engine.table import LiveTable, S
+from moot.engine.workshop import Workshop
 from moot.model.chunks import Text
 from moot.model.debates import Lane
 from moot.model.discussions import Message
@@ -83,6 +84,7 @@ async def run(
     earlier: Sequence[Message] = (),
     attached: Attached | None = None,
     pay: Pay = unpaid,
+    workshop: Workshop | None = None,
 ) -> RunEnded:
     """Put one question, its material before its words, to the table; `chains` are the models that may speak for each participant.
 
@@ -107,7 +109,7 @@ async def run(
     async def chain(who: Participant) -> Sequence[Resolved]:
         return chains[who.id]
 
-    table = LiveTable(scene, Notes(log, [*earlier, asked], pay), chain, speaker, stop, at_once)
+    table = LiveTable(scene, Notes(log, [*earlier, asked], pay), chain, speaker, stop, at_once, workshop)
     await log.append([RunStarted(participants=plan.participants)])
     ended = RunEnded(status=await table.play())
     await log.append([ended])

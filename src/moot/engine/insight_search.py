@@ -23,9 +23,10 @@ class InsightSearch:
         self._vectors = vectors
         self._embedder = embedder
 
-    async def find(self, tenant: str, project: str, q: str, limit: int) -> tuple[Insight, ...]:
+    async def find(self, tenant: str, project: str | None, q: str, limit: int) -> tuple[Insight, ...]:
+        """Find insights of a project; where it is None, those of all of them, by their words alone."""
         by_words = await self._insights.by_words(tenant, project, q)
-        by_meaning = await self._by_meaning(tenant, project, q)
+        by_meaning = await self._by_meaning(tenant, project, q) if project is not None else {}
         return await self._insights.by_ids(tenant, blended(by_words, by_meaning)[:limit])
 
     async def _by_meaning(self, tenant: str, project: str, q: str) -> dict[str, float]:

@@ -25,11 +25,14 @@ from moot.model.events import (
     TextDelta,
     TextRetracted,
     ThoughtDelta,
+    ToolCalled,
+    ToolReturned,
     TurnEnded,
     TurnStarted,
     TurnStatus,
 )
 from moot.model.requests import ModelRequest
+from moot.model.tools import ToolUse
 from moot.store.runs import Claim
 from moot.streams.act import written
 
@@ -60,31 +63,59 @@ def unfinished(events: Iterable[Event]) -> dict[Seat, Remains]:
     models: dict[Seat, str] = {}
     lines: defaultdict[Seat, list[str | Action]] = defaultdict(list)
     thoughts: defaultdict[Seat, list[str]] = defaultdict(list)
+    calls: defaultdict[Seat, dict[str, ToolUse]] = defaultdict(dict)
     for event in events:
         match event:
             case TurnStarted(model=model):
                 models[event.seat] = model
-                lines[event.seat], thoughts[event.seat] = [], []
+                lines[event.seat], thoughts[event.seat], calls[event.seat] = [], [], {}
             case TextDelta(text=text):
                 lines[event.seat].append(text)
             case ActionTaken(action=action):
                 lines[event.seat].append(action)
             case ThoughtDelta(text=text):
                 thoughts[event.seat].append(text)
+            case ToolCalled(call_id=id):
+                calls[event.seat][id] = _called(event, len(_text(lines[event.seat])))
+            case ToolReturned(call_id=id) if id in calls[event.seat]:
+                calls[event.seat][id] = replace(
+                    calls[event.seat][id],
+                    content=event.content,
+                    is_error=event.is_error,
+                    seconds=event.seconds,
+                )
             case TextRetracted():
                 lines[event.seat].clear()
             case TurnEnded():
                 models.pop(event.seat, None)
             case _:
                 pass
-    return {at: Remains(at, model, _answer(lines[at], "".join(thoughts[at]))) for at, model in models.items()}
+    return {
+        at: Remains(at, model, _answer(lines[at], "".join(thoughts[at]), tuple(calls[at].values())))
+        for at, model in models.items()
+    }
 
 
-def _answer(lines: list[str | Action], thoughts: str) -> Answer:
+def _answer(lines: list[str | Action], thoughts: str, tools: tuple[ToolUse, ...]) -> Answer:
     """Put together what was said and, where something was done as well, the script of both."""
-    text = "".join(line for line in lines if isinstance(line, str))
     acted = any(not isinstance(line, str) for line in lines)
-    return Answer(text, thoughts, script=written(lines) if acted else "")
+    return Answer(_text(lines), thoughts, script=written(lines) if acted else "", tools=tools)
+
+
+def _text(lines: list[str | Action]) -> str:
+    return "".join(line for line in lines if isinstance(line, str))
+
+
+def _called(call: ToolCalled, said: int) -> ToolUse:
+    return ToolUse(
+        call_id=call.call_id,
+        name=call.name,
+        arguments=call.arguments,
+        content="It was cut off before it had returned.",
+        is_error=True,
+        seconds=0.0,
+        said=said,
+    )
 
 
 def message(claim: Claim, ended: TurnEnded) -> Message:

@@ -6,12 +6,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from moot.engine.tooling import Tooling
 from moot.model.directed import LessonRole
 from moot.model.errors import MissingKey, Unavailable, UsageError, wanted_by
 from moot.model.participants import Participant, default_names, participant_id
 from moot.model.personas import Colour
 from moot.model.requests import Effort
 from moot.model.texts import ModelName, Name
+from moot.model.tools import ToolName
 from moot.providers.registry import Registry
 from moot.store.personas import Personas
 
@@ -34,12 +36,14 @@ class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     active: bool = True
     colour: Colour | None = None
     avatar: Annotated[str, Meta(max_length=200)] | None = None
+    tools: Annotated[tuple[ToolName, ...], Meta(max_length=32)] = ()
 
 
 class Seating:
-    def __init__(self, registry: Registry, personas: Personas) -> None:
+    def __init__(self, registry: Registry, personas: Personas, tooling: Tooling | None = None) -> None:
         self._registry = registry
         self._personas = personas
+        self._tooling = tooling
 
     async def seat(self, tenant: str, wanted: Sequence[str | Wanted]) -> tuple[Participant, ...]:
         """Give everybody a seat. A persona names who plays it; others are Alpha, Beta and so on."""
@@ -47,6 +51,8 @@ class Seating:
         for place, want in enumerate(wanted):
             one = Wanted(model=want) if isinstance(want, str) else want
             self.check(one.model, f"participants[{place}].model")
+            if self._tooling is not None:
+                await self._tooling.check(tenant, one.tools, f"participants[{place}].tools")
             with wanted_by(f"participants[{place}].persona"):
                 name = await self._name(tenant, one, seats.keys())
             if participant_id(name) in seats:
@@ -90,4 +96,5 @@ def _seated(want: Wanted, name: str) -> Participant:
         active=want.active,
         colour=want.colour,
         avatar=want.avatar,
+        tools=tuple(dict.fromkeys(want.tools)),
     )

@@ -13,6 +13,8 @@ from moot.context.attachments import has_files, readable
 from moot.engine import metrics
 from moot.engine.attempts import ActOf, Attempts, MeasureOf
 from moot.engine.outcome import explained, giving_up, was_shown
+from moot.engine.tool_loop import Afford, ToolLoop, at_any_price
+from moot.engine.toolkit import Round, Toolkit
 from moot.model.events import Event, Seat, TurnEnded
 from moot.model.faults import Fault, fault
 from moot.model.measures import Measure
@@ -81,13 +83,18 @@ class Speaker:
         emit: Emit,
         measure: MeasureOf = unmeasured,
         act_of: ActOf | None = None,
+        kit: Toolkit | None = None,
+        afford: Afford = at_any_price,
     ) -> TurnEnded:
         """Ask the first model of the chain and, where it fails before it said anything, the next ones.
 
         By `measure` tokens are guessed where a model does not count them. With `act_of`, an answer is an array of
-        speech and actions; each attempt is an act of its own.
+        speech and actions; each attempt is an act of its own. What is in the `kit` may be called; from then on the model
+        that did so is asked, and no other. `afford` is told what that has cost, between two rounds of it.
         """
         turn = Attempts(seat, stop, emit, measure, act_of)
+        if kit is not None:
+            request = msgspec.structs.replace(request, tools=kit.offered)
         for place, model in enumerate(chain):
             turn.model = model
             try:
@@ -98,7 +105,22 @@ class Speaker:
                 break
             then, why = chain[place + 1].name, result.fault.message if result.fault else ""
             await turn.notice("fallback", f"{why} {then} is asked instead of {model.name}.")
-        return turn.ended(result)
+        if result.status != "tool_call":
+            return turn.ended(result)
+        if kit is None:
+            await Toolkit().use(  # which tells that there are none
+                result.tool_calls, Round(seat=seat, stop=stop, hurry=stop, emit=emit)
+            )
+            return turn.ended(result)
+        loop = ToolLoop(turn, kit, lambda more: self._ask_on(turn, more), afford)
+        result = await loop.run(request, result)
+        return turn.ended(result, tuple(loop.uses))
+
+    async def _ask_on(self, turn: Attempts, request: ModelRequest) -> StreamResult:
+        try:
+            return await self._ask(turn, request)
+        except NotAdmitted as refused:
+            return refused.result
 
     async def answer(
         self, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit = unheard
@@ -146,8 +168,16 @@ class Speaker:
         await turn.start()
         ask = await _for_model(request, turn.model)
         stream = turn.model.provider.stream(ask, key.secret if key else None)
-        act = turn.act_of() if turn.act_of else None
-        result = await listen(stream, turn.seat, turn.stop, self._limits, turn.emit, act)
+        result = await listen(
+            stream,
+            turn.seat,
+            turn.stop,
+            self._limits,
+            turn.emit,
+            turn.act(),
+            tools=bool(ask.tools),
+            said=turn.said,
+        )
         await turn.count(ask, result)
         return explained(result, turn.model, key)
 
@@ -184,12 +214,14 @@ class Speaker:
 
 
 async def _for_model(request: ModelRequest, model: Resolved) -> ModelRequest:
-    """Address a request to a model, with words for the files that it cannot read."""
+    """Address a request to a model, with words for the files that it cannot read, and no tools that it cannot call."""
     ask = msgspec.structs.replace(request, model=model.model)
-    if not has_files(ask):
+    if not has_files(ask) and not ask.tools:
         return ask
     profile = await asyncio.to_thread(model.provider.profile, model.model)
-    return readable(ask, profile.files)
+    if not profile.tools:
+        ask = msgspec.structs.replace(ask, tools=())
+    return readable(ask, profile.files) if has_files(ask) else ask
 
 
 def _may_ask_on(result: StreamResult) -> bool:

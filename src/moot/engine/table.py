@@ -15,6 +15,7 @@ from moot.engine.scene import ChainOf, Manner, Scene, Transcript
 from moot.engine.speaker import Speaker
 from moot.engine.stage import Stage
 from moot.engine.turns import Turns
+from moot.engine.workshop import Workshop
 from moot.model.debates import Lane, LaneStatus
 from moot.model.discussions import Message, Role
 from moot.model.events import (
@@ -58,10 +59,11 @@ class LiveTable:
         speaker: Speaker,
         stop: Stop,
         step: Step,
+        workshop: Workshop | None = None,
     ) -> None:
         self.revision = scene.revision
         self.run = scene.run
-        self._turns = Turns(scene, transcript, chain_of, speaker, stop)
+        self._turns = Turns(scene, transcript, chain_of, speaker, stop, workshop)
         self._inquiries = Inquiries(scene.run, transcript, chain_of, speaker, stop)
         self._transcript = transcript
         self._stop = stop

@@ -11,11 +11,14 @@ from moot.context.lesson import board_of
 from moot.context.prompt import prompt
 from moot.context.views import View, everything, shared
 from moot.engine.attempts import ActOf
+from moot.engine.bounded import bounded
 from moot.engine.endings import LATE, charge_of, refused, stopped_words, turn_message
 from moot.engine.estimate import estimate
 from moot.engine.room import MOST, room
 from moot.engine.scene import ChainOf, Manner, Scene, Transcript
 from moot.engine.speaker import Speaker
+from moot.engine.toolkit import Toolkit
+from moot.engine.workshop import Workshop
 from moot.model.debates import Lane
 from moot.model.discussions import Message
 from moot.model.errors import UsageError
@@ -39,10 +42,18 @@ from moot.providers.registry import Resolved
 from moot.streams.act import Act
 from moot.streams.stop import Stop
 
+OPENING_SECONDS = 90.0  # for all servers of tools together; each has less
+
 
 class Turns:
     def __init__(
-        self, scene: Scene, transcript: Transcript, chain_of: ChainOf, speaker: Speaker, stop: Stop
+        self,
+        scene: Scene,
+        transcript: Transcript,
+        chain_of: ChainOf,
+        speaker: Speaker,
+        stop: Stop,
+        workshop: Workshop | None = None,
     ) -> None:
         self.plan = scene.plan
         self.stops = {who.id: Stop(stop) for who in scene.plan.participants}
@@ -51,6 +62,7 @@ class Turns:
         self._chain_of = chain_of
         self._speaker = speaker
         self._stop = stop
+        self._workshop = workshop
 
     async def take(self, seat: Seat, manner: Manner) -> TurnStatus:
         if (done := self._kept(seat)) is not None:
@@ -112,12 +124,36 @@ class Turns:
             await self._transcript.keep(event, lanes=[lane])
         return ENDED_BY[reason]
 
-    async def _end_at_the_cap(self) -> None:
-        cap, spent = self.plan.cap, self._transcript.spent
+    async def _end_at_the_cap(self, more: float = 0.0) -> None:
+        cap, spent = self.plan.cap, self._transcript.spent + more
         if cap is not None and spent >= cap and self._stop.reason is None:
             words = f"The run has cost {dollars(spent)}, and its cap is {dollars(cap)}: it ends here."
             await self._transcript.append([Notice(kind="cap", message=words)])
             self._stop.request("over_cap")
+
+    async def _afford(self, cost: float) -> None:
+        """Let a turn that calls tools end where it, and with it the run, has cost what it may."""
+        await self._end_at_the_cap(cost)
+        if self._workshop is None or self._stop.reason is not None:
+            return
+        if (words := await self._workshop.over_budget(cost)) is not None:
+            await self._transcript.append([Notice(kind="cap", message=words)])
+            self._stop.request("over_cap")
+
+    async def _kit(self, who: Participant, model: Resolved, stop: Stop) -> Toolkit | None:
+        """Put together what somebody may call, and tell what is missing."""
+        if self._workshop is None or not who.tools:
+            return None
+        profile = await asyncio.to_thread(model.provider.profile, model.model)
+        if not profile.tools:
+            words = f"{model.name} cannot call tools: it answers without them."
+            await self._transcript.append([Notice(kind="tools", message=words, participant=who.id)])
+            return None
+        kit = await bounded(self._workshop.kit(who), OPENING_SECONDS, stop)
+        told = kit.troubles if kit else [] if stop.reason else ["The tool servers did not start in time."]
+        notices = [Notice(kind="tools", message=words, participant=who.id) for words in told]
+        await self._transcript.append([*notices])
+        return kit.toolkit if kit else None
 
     async def _brief(
         self, seat: Seat, manner: Manner, brief: Brief, chain: Sequence[Resolved]
@@ -174,11 +210,20 @@ class Turns:
             request = replace(request, array_of=line_for(who.role))
             act_of = partial(Act, who.role, board_of(shared(self._transcript.said, [who.id])))
         stop = self.stops[who.id]
+        kit = await self._kit(who, chain[0], stop)
         async with asyncio.TaskGroup() as beside:  # nobody waits for a brief to be written
             kept = beside.create_task(self._keep_brief(brief)) if brief else None
             await asyncio.sleep(0)  # but it is told before the turn begins
             ended = await self._speaker.speak(
-                seat, chain, request, stop, self._transcript.append, self.plan.measure, act_of
+                seat,
+                chain,
+                request,
+                stop,
+                self._transcript.append,
+                self.plan.measure,
+                act_of,
+                kit,
+                self._afford,
             )
         if stop.reason == "late" and ended.status == "failed" and ended.fault is None:
             ended = replace(ended, fault=fault("timeout", LATE))

@@ -26,7 +26,7 @@ def frames(dialect: Dialect, performance: Performance) -> Iterator[Any]:
     yield from said
     if trouble in {"no_finish", "cut_tool", "endless"}:
         return
-    calls = script.tool is not None and trouble != "stop_with_tools"
+    calls = performance.tool is not None and trouble != "stop_with_tools"
     yield from dialect.finish("tool_calls" if calls else performance.finish, counts)
     if trouble == "empty_choices":
         yield from dialect.empty()
@@ -46,10 +46,10 @@ def _said(dialect: Dialect, performance: Performance, counts: Counts | None) -> 
         yield from dialect.text(piece)
     if trouble == "repeated_end":
         yield from dialect.repeated_end(performance.answer)
-    if script.tool and trouble == "cut_tool":
-        yield from dialect.cut_tool(script.tool)
-    elif script.tool:
-        yield from dialect.tool(script.tool, loose=trouble == "loose_tool")
+    if performance.tool and trouble == "cut_tool":
+        yield from dialect.cut_tool(performance.tool)
+    elif performance.tool:
+        yield from dialect.tool(performance.tool, loose=trouble == "loose_tool")
 
 
 def _counts(performance: Performance) -> Counts | None:

@@ -14,6 +14,7 @@ from moot.model.directed import Directed
 from moot.model.events import RunStatus, TurnStatus
 from moot.model.faults import Fault
 from moot.model.participants import Participant
+from moot.model.tools import ToolUse
 
 Role = Literal["user", "assistant", "system", "synthesis"]
 DiscussionStatus = Literal["active", "archived", "completed"]
@@ -55,7 +56,7 @@ class Message(Struct, frozen=True, kw_only=True):
     `view`, `upto` and `instruction` tell how the prompt of an answer was made: the view, the newest message it
     could show, and what was asked for at the end. `hidden` messages are shown to models, not to people. `thread` is
     the participant whose own thread it is in, `files` are the ids of what is attached. `script` is the array of speech
-    and actions, as JSON, that an answer in a directed discussion consists of.
+    and actions, as JSON, that an answer in a directed discussion consists of. `tools` are the calls that were made for it.
 
     A turn is told once, under the id of its first version and in its place: `version` says which of its `versions` is
     shown, `version_id` which message that is (None, where there is but one), `revised` the number since which it is, and
@@ -92,6 +93,7 @@ class Message(Struct, frozen=True, kw_only=True):
     upto: int | None = None
     instruction: str | None = None
     script: str | None = None
+    tools: tuple[ToolUse, ...] | None = None
     version_of: str | None = None
     copy_of: str | None = None
     version: int = 1

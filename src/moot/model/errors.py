@@ -13,6 +13,7 @@ MootError
 │   ├── ActionRefused  what an agent wants to do is unknown, malformed, or not for its role
 │   └── Busy         not now; `retry_after` says when
 ├── StoreUnavailable the database cannot be reached, is locked, or is full
+├── ServerAway       a server that was called does not answer
 ├── Leaving          this server is about to end; another one, or the next, will serve
 └── ProviderError    a provider failed; carries a Fault and becomes a `Failed` chunk at the seam
 """
@@ -87,6 +88,10 @@ class Busy(UsageError):
 
 
 class StoreUnavailable(MootError):
+    pass
+
+
+class ServerAway(MootError):
     pass
 
 

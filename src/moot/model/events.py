@@ -16,6 +16,7 @@ from moot.model.debates import Ledger, Ranking, Summary
 from moot.model.faults import Fault
 from moot.model.money import Charge
 from moot.model.participants import Participant
+from moot.model.tools import Approval, ToolUse
 
 TurnStatus = Literal["completed", "stopped", "interrupted", "partial", "failed"]
 RunStatus = Literal["completed", "stopped", "interrupted", "failed"]
@@ -36,6 +37,8 @@ NoticeKind = Literal[
     "cap",
     "missing",
     "recap",
+    "tools",
+    "still_working",
 ]
 
 ANSWERED: frozenset[TurnStatus] = frozenset({"completed", "partial"})  # there are words that can be used
@@ -78,13 +81,15 @@ class _TurnEvent(_Event, frozen=True, kw_only=True):
 class Answer(Struct, frozen=True):
     """What a participant said, with thoughts and details kept apart from the text.
 
-    `script` is the array of speech and actions, as JSON, that it said it in, if that is how it speaks.
+    `script` is the array of speech and actions, as JSON, that it said it in, if that is how it speaks; `tools` is what
+    it called on the way.
     """
 
     text: str = ""
     thoughts: str = ""
     details: str = ""
     script: str = ""
+    tools: tuple[ToolUse, ...] = ()
 
 
 class RunStarted(_Event, frozen=True, kw_only=True):
@@ -116,9 +121,40 @@ class TextRetracted(_TurnEvent, frozen=True, kw_only=True):
 
 
 class ToolCalled(_TurnEvent, frozen=True, kw_only=True, tag="tool_call"):
+    """The model wants to call a tool, `server/tool`; what comes of it is told as a `ToolReturned`."""
+
     call_id: str
     name: str
     arguments: str
+
+
+class ApprovalWanted(_TurnEvent, frozen=True, kw_only=True):
+    """The call has effects, and somebody is asked whether it may be made; `seconds` is how long.
+
+    `again` is where a crash cut the turn off after it had called this tool: its effects may be there already.
+    """
+
+    call_id: str
+    name: str
+    seconds: float
+    again: bool = False
+
+
+class ApprovalGiven(_TurnEvent, frozen=True, kw_only=True, tag="approval"):
+    """What became of the question; the call is made where the answer is to allow it."""
+
+    call_id: str
+    answer: Approval
+
+
+class ToolReturned(_TurnEvent, frozen=True, kw_only=True, tag="tool_result"):
+    """What came of a call, as far as it is shown; the model may have been told more of it."""
+
+    call_id: str
+    name: str
+    content: str
+    is_error: bool
+    seconds: float
 
 
 class ActionTaken(_TurnEvent, frozen=True, kw_only=True, tag="action"):
@@ -230,6 +266,9 @@ Event = (
     | ThoughtDelta
     | TextRetracted
     | ToolCalled
+    | ApprovalWanted
+    | ApprovalGiven
+    | ToolReturned
     | ActionTaken
     | ActionDropped
     | Notice

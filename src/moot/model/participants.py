@@ -42,7 +42,8 @@ class Participant(Struct, frozen=True, omit_defaults=True):
     """Somebody at the table: a model, perhaps in the part of a persona, and how it is to be asked.
 
     `role` is what it is in a lesson, and `priority` who comes first there where nothing else decides. Whoever is not
-    `active` keeps its seat among advisors, and is not asked. `colour` and `avatar` are how a page shows it.
+    `active` keeps its seat among advisors, and is not asked. `colour` and `avatar` are how a page shows it. `tools` are
+    servers of tools, or single tools as `server/tool`, that it may call.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Participant(Struct, frozen=True, omit_defaults=True):
     active: bool = True
     colour: str | None = None
     avatar: str | None = None
+    tools: tuple[str, ...] = ()
 
 
 def default_names() -> Iterator[str]:

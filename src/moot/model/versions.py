@@ -25,6 +25,7 @@ WORDS = (
     "fault",
     "finish",
     "script",
+    "tools",
 )
 OWN = ("id", "number", "run", "version_of", "created_at")  # of a version, where it is listed as one
 

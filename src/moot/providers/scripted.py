@@ -92,8 +92,8 @@ def _spoken(performance: Performance) -> Iterator[Chunk]:
         yield Thought(script.thoughts)
     if performance.fault != "empty":
         yield from map(Text, performance.pieces())
-    if script.tool:
-        yield ToolCall("call_1", script.tool.name, script.tool.arguments)
+    if tool := performance.tool:
+        yield ToolCall("call_1", tool.name, tool.arguments)
 
 
 def _ending(performance: Performance) -> list[Chunk]:
@@ -107,7 +107,5 @@ def _ending(performance: Performance) -> list[Chunk]:
             counted = [Usage()]
     return [
         *counted,
-        Done(
-            "tool_calls" if performance.script.tool and performance.finish == "stop" else performance.finish
-        ),
+        Done("tool_calls" if performance.tool and performance.finish == "stop" else performance.finish),
     ]

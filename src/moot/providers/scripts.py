@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from moot.model.chunks import Finish, Text
 from moot.model.errors import BadSettings, UnknownModel
-from moot.model.requests import ModelRequest
+from moot.model.requests import Message, ModelRequest, ToolResult
 from moot.providers import sample_debate, sample_lesson, sample_trial
 
 SAMPLE = (
@@ -74,7 +75,8 @@ class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`{question}`, `{system}` and `{model}` in the answer stand for what was asked; times are seconds.
 
-    `when` holds other answers by words that were asked; the first that fits is given instead of `answer`. A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them). `price` is in
+    `when` holds other answers by words that were asked; the first that fits is given instead of `answer`. With `tool`, the
+    model calls it `calls` times, one after the other, and then says `then`, in which `{result}` is what came last. A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them). `price` is in
     US dollars for a million tokens, in and out alike.
     """
 
@@ -82,6 +84,8 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     when: dict[str, str] = {}
     thoughts: str = ""
     tool: ScriptedTool | None = None
+    calls: int = 1
+    then: str = "{result}"
     chunk: int = 8
     delay: float = 0.0
     pace: float = 0.0
@@ -104,6 +108,12 @@ BUILT_IN: dict[str, Script] = {
     "long": Script(answer=" ".join([SAMPLE] * 4), pace=0.25),
     "thinker": Script(thoughts="Who sits where? A round table answers that by not asking.", pace=0.03),
     "tool": Script(answer="", tool=LOOK_UP),
+    "librarian": Script(
+        answer="Let me look that up.",
+        tool=ScriptedTool("moot__search_knowledge", '{"words": "table"}'),
+        then="This is what is known:\n\n{result}",
+        pace=0.01,
+    ),
     "flaky": Script(fault="overloaded", fault_times=1),
     **{
         name: Script(answer=first, when=sample_debate.answers(second), pace=0.01)
@@ -129,6 +139,7 @@ class Performance(Struct, frozen=True):
     answer: str
     fault: str
     input_tokens: int
+    tool: ScriptedTool | None = None
 
     def pieces(self) -> list[str]:
         size = self.script.chunk
@@ -162,17 +173,32 @@ class Scripts:
         self._calls[name] += 1
         faulty = not script.fault_times or self._calls[name] <= script.fault_times
         said = {"question": question(request), "system": request.system, "model": name}
+        results = tool_results(request)
+        tool = script.tool if len(results) < script.calls else None
         answer = script.reply(f"{request.system}\n{said['question']}")
+        if results:
+            answer = "" if tool else script.then.replace("{result}", results[-1])
         for word, value in said.items():
             answer = answer.replace(f"{{{word}}}", value)
-        return Performance(script, answer, script.fault if faulty else "", len(said["question"]) // 4 + 1)
+        size = len(said["question"]) + sum(map(len, results))
+        return Performance(script, answer, script.fault if faulty else "", size // 4 + 1, tool)
 
 
 def question(request: ModelRequest) -> str:
-    """Return the text of the newest user message."""
-    asked = (m for m in reversed(request.messages) if m.role == "user")
+    """Return the text of the newest message of a user, and not of tools."""
+    asked = (m for m in reversed(request.messages) if m.role == "user" and not _results(m))
     parts = next(asked).parts if request.messages else ()
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+def tool_results(request: ModelRequest) -> list[str]:
+    """Return what came of the calls since the user spoke, of each round the last."""
+    rounds = takewhile(lambda m: m.role == "assistant" or _results(m), reversed(request.messages))
+    return [found[-1] for message in reversed(list(rounds)) if (found := _results(message))]
+
+
+def _results(message: Message) -> list[str]:
+    return [part.content for part in message.parts if isinstance(part, ToolResult)]
 
 
 def load(path: Path) -> dict[str, Script]:

@@ -24,6 +24,7 @@ from moot.server.knowledge_routes import KnowledgeRoutes
 from moot.server.lane_routes import LaneRoutes
 from moot.server.limits import RateLimits, standard
 from moot.server.line_up_routes import LineUpRoutes
+from moot.server.mcp_routes import mcp
 from moot.server.model_routes import ModelRoutes
 from moot.server.persona_routes import PersonaRoutes
 from moot.server.perspective_routes import PerspectiveRoutes
@@ -33,6 +34,7 @@ from moot.server.reading import JsonRequest, plain
 from moot.server.run_routes import RunRoutes, activity
 from moot.server.scrapers import Scrapers
 from moot.server.stateless_routes import chat
+from moot.server.tool_routes import ToolRoutes
 from moot.server.transcript_routes import TranscriptRoutes
 from moot.server.trial_routes import TrialRoutes
 from moot.server.usage_routes import UsageRoutes
@@ -48,6 +50,7 @@ ROUTES: list[ControllerRouterHandler] = [
     VersionRoutes,
     RunRoutes,
     LaneRoutes,
+    ToolRoutes,
     BoardRoutes,
     TranscriptRoutes,
     chat,
@@ -66,6 +69,7 @@ ROUTES: list[ControllerRouterHandler] = [
     meta_routes.readyz,
     meta_routes.metrics,
     changes,
+    mcp,
 ]
 
 
@@ -84,7 +88,7 @@ def create_app(
         middleware=[Authentication(accounts, limits, local)],
         guards=[standard, plain],
         exception_handlers={kind: faced(handler) for kind, handler in HANDLERS.items()},
-        state=State({"limits": limits}),
+        state=State({"limits": limits, "mcp": parts["mcp"]}),
         openapi_config=openapi.config(),
         request_class=JsonRequest,
         request_max_body_size=MAX_BODY,

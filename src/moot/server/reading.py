@@ -53,17 +53,17 @@ class JsonRequest(Request[Any, Any, Any]):
             raise UsageError("body: it is not UTF-8.") from error
         except RecursionError as error:
             raise UsageError("body: it is nested too deeply.") from error
-        return _without_nul(decoded) if ESCAPED_NUL in await self.body() else decoded
+        return without_nul(decoded) if ESCAPED_NUL in await self.body() else decoded
 
 
-def _without_nul(value: Any) -> Any:
+def without_nul(value: Any) -> Any:
     match value:
         case str():
             return value.replace("\0", "")
         case list():
-            return [_without_nul(item) for item in value]
+            return [without_nul(item) for item in value]
         case dict():
-            return {_without_nul(name): _without_nul(item) for name, item in value.items()}
+            return {without_nul(name): without_nul(item) for name, item in value.items()}
         case _:
             return value
 

@@ -95,6 +95,8 @@ def _choices(types: Iterable[inspect.Type]) -> Iterator[inspect.Type]:
     for one in types:
         if isinstance(one, inspect.UnionType):
             yield from _choices(one.types)
+        elif isinstance(one, inspect.Metadata):  # a description of it
+            yield from _choices([one.type])
         else:
             yield one
 

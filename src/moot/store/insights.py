@@ -62,13 +62,15 @@ class Insights:
         found, more = cut(rows.mappings().all(), limit, lambda row: str(row["number"]))
         return InsightPage(tuple(map(_insight, found)), more)
 
-    async def by_words(self, tenant: str, project: str, q: str) -> dict[str, float]:
-        """Score the insights of a project that have all the words, the best first."""
+    async def by_words(self, tenant: str, project: str | None, q: str) -> dict[str, float]:
+        """Score the insights of a project, or of all, that have all the words, the best first."""
         if not words(q):
             return {}
         found = ranked(self._database, insight, q)
         query = select(insight.c.id, found.c.score).join(found, found.c.number == insight.c.number)
-        mine = query.where(insight.c.project == project, insight.c.tenant == tenant)
+        mine = query.where(insight.c.tenant == tenant)
+        if project is not None:
+            mine = mine.where(insight.c.project == project)
         best = mine.order_by(found.c.score.desc(), insight.c.number.desc()).limit(CANDIDATES)
         async with self._database.read() as connection:
             return {row.id: row.score for row in await connection.execute(best)}

@@ -1,7 +1,7 @@
 """Runs: taken in with the message that starts them, claimed by a worker, stopped, and ended once."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
@@ -13,11 +13,12 @@ from moot.model.errors import NotFound
 from moot.model.events import Reason
 from moot.model.money import Payer
 from moot.model.plans import Plan
+from moot.model.tools import Decision
 from moot.store.database import Database
 from moot.store.discussions import RUN_FIELDS
 from moot.store.lanes import add_lanes
 from moot.store.roll import hold_worker
-from moot.store.schema import run, run_event
+from moot.store.schema import permission, run, run_event
 
 
 class Again(Struct, frozen=True):
@@ -29,11 +30,15 @@ class Again(Struct, frozen=True):
 
 
 class Wishes(Struct, frozen=True):
-    """What is wished of a run: that it ends, and why; which participants are to end, and which to try again."""
+    """What is wished of a run: that it ends, and why; which participants are to end, and which to try again.
+
+    `answers` are those to calls that somebody was asked about.
+    """
 
     stop: Reason | None
     stopped: tuple[str, ...]
     again: Again | None = None
+    answers: Mapping[str, Decision] = {}
 
 
 class Claim(Struct, frozen=True, kw_only=True):
@@ -113,10 +118,11 @@ class Runs:
         columns = (run.c.stop, run.c.stopped, run.c.revision, run.c.retried, run.c.plan)
         async with self._database.read() as connection:
             row = (await connection.execute(select(*columns).where(run.c.id == id))).first()
+            answers = {one.id: one.answer for one in await connection.execute(_answered(id))}
         if row is None:
             return Wishes("stopped_by_user", ())
         again = Again(row.revision, row.retried, row.plan) if row.retried else None
-        return Wishes(row.stop, row.stopped or (), again)
+        return Wishes(row.stop, row.stopped or (), again, answers)
 
     async def wish_stop(self, tenant: str, id: str, participant: str | None = None) -> Run:
         """Note that a run, or one participant of it, is to end; a run that is over stays as it is."""
@@ -148,6 +154,11 @@ class Runs:
         query = select(run.c.id, run.c.begun).where(run.c.worker == worker, run.c.status.in_(LIVE))
         async with self._database.read() as connection:
             return [(row.id, row.begun) for row in await connection.execute(query.order_by(run.c.id))]
+
+
+def _answered(id: str) -> Select[tuple[str, str]]:
+    known = permission.c.answer.in_(get_args(Decision))
+    return select(permission.c.id, permission.c.answer).where(permission.c.run == id, known)
 
 
 def _earlier_live(id: str) -> Select[tuple[str]]:

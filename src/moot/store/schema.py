@@ -27,6 +27,7 @@ from moot.model.directed import Directed
 from moot.model.faults import Fault
 from moot.model.participants import Participant
 from moot.model.plans import Plan
+from moot.model.tools import ToolUse
 from moot.model.trials import Improvement, Verdict
 
 
@@ -134,6 +135,16 @@ provider_key = Table(
     Column("provider", Text, primary_key=True),
     Column("origin", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
+    _time(),
+)
+
+tool_server = Table(
+    "tool_server",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenant.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),  # its headers
     _time(),
 )
 
@@ -286,12 +297,33 @@ message = Table(
     Column("upto", Number, nullable=True),
     Column("instruction", Text, nullable=True),
     Column("script", Text, nullable=True),  # speech and actions as an array
+    Column("tools", Json(tuple[ToolUse, ...]), nullable=True),  # calls that were made for it
     Column("version_of", Text, nullable=True),  # the answer instead of which it stands from its number on
     Column("copy_of", Text, nullable=True),  # the earlier version that was chosen again
     _time(),
     UniqueConstraint("run", "stage", "round", "participant"),
     Index(None, "version_of"),
     Index(None, "discussion", "place", "number"),
+)
+
+permission = Table(  # of a call with effects, by its id: whether it may be made, and whether it was begun
+    "permission",
+    metadata,
+    _id(),
+    _tenant(),
+    _of("discussion"),
+    _of("run"),
+    Column("participant", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("answer", Text, nullable=True),  # None while it is waited for
+    Column("account", Text, nullable=True),  # who gave it
+    Column("begun", Boolean, nullable=False),
+    Column("attempt", Text, nullable=False),  # to take the turn: one that begins anew is another
+    _time(),
+    Index(None, "run"),
+    Index(None, "discussion", "tool"),
 )
 
 lane = Table(  # one participant's way through a debate

@@ -50,6 +50,10 @@ class Act:
         self._reader = ArrayReader()
         self._lines: list[str | Action] = []
 
+    def sequel(self) -> "Act":
+        """Begin another act on the board that this one leaves."""
+        return Act(self._role, self.board)
+
     @property
     def text(self) -> str:
         """All that was said."""
@@ -92,6 +96,14 @@ def written(lines: Sequence[str | Action]) -> str:
             array.append(Speech("".join(speech)))
         array += [Deed(name_of(line), params_of(line)) for line in run if not isinstance(line, str)]
     return msgspec.json.encode(array).decode()
+
+
+def both(script: str, more: str) -> str:
+    """Put two arrays together."""
+    lines = [
+        line for one in (script, more) if one for line in msgspec.json.decode(one, type=list[msgspec.Raw])
+    ]
+    return msgspec.json.encode(lines).decode() if lines else ""
 
 
 def spoken_in(array: str) -> str:

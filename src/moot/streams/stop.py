@@ -11,15 +11,20 @@ ENDING_SECONDS = 1.0
 
 
 class Stop:
-    """A wish to stop. A child hears its parent's wishes; a parent does not hear its children's."""
+    """A wish to stop. A child hears its parent's wishes, but for those it is deaf to; a parent hears no child's."""
 
-    def __init__(self, parent: "Stop | None" = None) -> None:
-        self.reason: Reason | None = parent.reason if parent else None
+    def __init__(self, parent: "Stop | None" = None, deaf_to: Reason | None = None) -> None:
+        self.reason: Reason | None = None
+        self._deaf_to = deaf_to
         self._watchers: set[Callable[[Reason], None]] = set()
         if parent is not None:
             parent._watchers.add(self.request)  # noqa: SLF001 - the same class
+            if parent.reason is not None:
+                self.request(parent.reason)
 
     def request(self, reason: Reason = "stopped_by_user") -> None:
+        if reason == self._deaf_to:
+            return
         if self.reason is not None and RANKS.index(reason) <= RANKS.index(self.reason):
             return
         self.reason = reason

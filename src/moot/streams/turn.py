@@ -7,7 +7,7 @@ chunks of one batch arrived together, so they leave as one event.
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Annotated, Literal, assert_never
 
@@ -23,7 +23,6 @@ from moot.model.events import (
     TextDelta,
     TextRetracted,
     ThoughtDelta,
-    ToolCalled,
 )
 from moot.model.faults import Fault, fault
 from moot.providers.provider import ChunkStream
@@ -33,6 +32,7 @@ from moot.streams.guard import Guard
 from moot.streams.stop import Stop
 
 Status = Reason | Literal["completed", "tool_call", "error", "timeout", "empty_response"]
+Came = Text | Thought | ToolCall
 Emit = Callable[[list[Event]], Awaitable[None]]
 _TAGS_APART = re.compile(r"<[^<>]*>?|[^<]+")
 
@@ -57,6 +57,7 @@ class StreamResult(Struct, frozen=True):
     first_token: float | None = None
     script: str = ""
     characters: int = 0  # of all that came, whatever became of it
+    parts: tuple[Came, ...] = ()  # of an answer that calls tools, to be handed back as it came
 
 
 async def listen(
@@ -66,9 +67,15 @@ async def listen(
     limits: Limits,
     emit: Emit,
     act: Act | None = None,
+    *,
+    tools: bool = False,
+    said: bool = False,
 ) -> StreamResult:
-    """Follow one stream to its end, or to the stop or time-out that comes first, and close it."""
-    listener = Listener(seat, limits, act)
+    """Follow one stream to its end, or to the stop or time-out that comes first, and close it.
+
+    Where there are `tools`, an answer may consist of calls alone; where the turn has `said` something before, of nothing.
+    """
+    listener = Listener(seat, limits, act, tools=tools, said=said)
     guard = Guard(limits.idle, limits.total)
     try:
         async with guard, aclosing(stream):
@@ -94,15 +101,20 @@ async def listen(
 class Listener:
     """What has been heard of one stream so far."""
 
-    def __init__(self, seat: Seat, limits: Limits, act: Act | None = None) -> None:
+    def __init__(
+        self, seat: Seat, limits: Limits, act: Act | None = None, *, tools: bool = False, said: bool = False
+    ) -> None:
         self._seat = seat
         self._act = act
+        self._tools = tools
+        self._said = said
         self._acting = False  # the thoughts before an act are over
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
         self._started = self._clock()
         self._capture = Capture()
         self._calls: list[ToolCall] = []
+        self._came: list[Came] = []
         self._characters = 0
         self._first: float | None = None
         self._usage: Usage | None = None
@@ -119,6 +131,8 @@ class Listener:
         self.progressed = False
         texts: list[str] = []
         for chunk in chunks:
+            if self._tools and isinstance(chunk, (Text, Thought, ToolCall)):
+                self._came.append(chunk)
             if isinstance(chunk, Text):
                 texts.append(chunk.text)
             elif isinstance(chunk, Usage):
@@ -159,6 +173,7 @@ class Listener:
             self._first,
             script,
             self._characters,
+            joined(self._came) if status == "tool_call" else (),
         )
 
     def _ending(self, guard: Guard, text: str) -> tuple[Status, Fault | None]:
@@ -181,13 +196,17 @@ class Listener:
     def _finished(self, text: str) -> tuple[Status, Fault | None]:
         if self._finish == "content_filter":
             return "error", fault("content_blocked", "The provider's content filter cut the answer.")
-        if text.strip() or self._capture.details:
+        is_answer = text.strip() or self._capture.details or self._said
+        if is_answer or (self._calls and self._tools):
             return "tool_call" if self._calls else "completed", None
         if self._finish == "length":
             return "error", fault(
                 "context_length", "The token limit was used up before the answer began: allow more tokens."
             )
-        return "empty_response", fault("bad_response", "The model gave an empty answer.")
+        words = "The model gave an empty answer."
+        if self._calls:
+            words = f"The model gave no answer but a call of the tool {self._calls[0].name[:100]}, which is not there."
+        return "empty_response", fault("bad_response", words)
 
     def _hear(self, texts: list[str]) -> list[Event]:
         if not texts:
@@ -217,18 +236,8 @@ class Listener:
                 return self._events(self._capture.think(self._clean(text))) if text else []
             case Progress(characters):
                 self._count(characters)
-            case ToolCall(id, name, arguments):
+            case ToolCall():
                 self._calls.append(chunk)
-                return [
-                    ToolCalled(
-                        participant=self._seat.participant,
-                        stage=self._seat.stage,
-                        round=self._seat.round,
-                        call_id=id,
-                        name=name,
-                        arguments=arguments,
-                    )
-                ]
             case Done(finish):
                 self._finish = finish
             case Failed(failure):
@@ -277,6 +286,34 @@ class Listener:
                 return ActionTaken(participant=who, stage=stage, round=round_, id=id, action=action)
             case Dropped(name, reason):
                 return ActionDropped(participant=who, stage=stage, round=round_, name=name, reason=reason)
+
+
+def joined(came: Sequence[Came]) -> tuple[Came, ...]:
+    """Put together what came in pieces; a signature ends the thought that it is for."""
+    groups: list[list[Came]] = []
+    for chunk in came:
+        if groups and _goes_on(groups[-1][-1], chunk):
+            groups[-1].append(chunk)
+        else:
+            groups.append([chunk])
+    return tuple(map(_whole, groups))
+
+
+def _goes_on(last: Came, chunk: Came) -> bool:
+    match last, chunk:
+        case (Text(), Text()) | (Thought(signature=""), Thought()):
+            return True
+    return False
+
+
+def _whole(pieces: Sequence[Came]) -> Came:
+    last = pieces[-1]
+    match last:
+        case Text():
+            return Text("".join(one.text for one in pieces if isinstance(one, Text)))
+        case Thought(signature=signature):
+            return Thought("".join(one.text for one in pieces if isinstance(one, Thought)), signature)
+    return last
 
 
 def _without_surrogates(text: str) -> str:

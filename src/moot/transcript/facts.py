@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from moot.model.chunks import Usage
 from moot.model.discussions import Message
 from moot.model.money import dollars
+from moot.model.tools import ToolUse
 
 PERSON, TABLE = "Person", "The table"
 STAGES = {
@@ -74,6 +75,12 @@ def trouble(message: Message) -> str | None:
     if message.fault is not None:
         return message.fault.message
     return "It gave no answer." if message.status == "failed" else ENDINGS.get(message.status)
+
+
+def called(use: ToolUse) -> str:
+    """Name a call in a line."""
+    how = "failed" if use.is_error else "was called"
+    return f"{use.name} {how} ({use.seconds:.1f} s)"
 
 
 def moment(at: float) -> str:

@@ -12,7 +12,18 @@ from moot.model.directed import END, USER
 from moot.model.discussions import Discussion
 from moot.model.files import StoredFile
 from moot.model.versions import Turn
-from moot.transcript.facts import Names, figures, meant_for, moment, speaker, spent, stage, trouble, version
+from moot.transcript.facts import (
+    Names,
+    called,
+    figures,
+    meant_for,
+    moment,
+    speaker,
+    spent,
+    stage,
+    trouble,
+    version,
+)
 from moot.transcript.standing import changed, placed, points
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<#|~])")
@@ -61,6 +72,10 @@ class Markdown:
         return _blocks(
             f"## {heading}",
             _quoted("Thinking", message.thoughts),
+            *(
+                _quoted(_line(called(use)), f"{use.arguments}\n\n{use.content}")
+                for use in message.tools or ()
+            ),
             printable(message.content).strip(),
             _quoted("Details", message.details),
             f"With {_line(', '.join(named))}" if named else "",

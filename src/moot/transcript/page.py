@@ -15,8 +15,9 @@ from moot.engine.reports import Report
 from moot.model.discussions import Discussion, Message
 from moot.model.files import StoredFile
 from moot.model.participants import COLOURS
+from moot.model.tools import ToolUse
 from moot.model.versions import Turn
-from moot.transcript.facts import Names, figures, meant_for, moment, speaker, stage, trouble, version
+from moot.transcript.facts import Names, called, figures, meant_for, moment, speaker, stage, trouble, version
 from moot.transcript.markup import element, words
 from moot.transcript.minutes import minutes
 from moot.transcript.rendering import Rendering
@@ -111,6 +112,7 @@ class Page:
         parts = [
             self._by(message),
             self._folded("Thinking", message.thoughts),
+            *map(_call, message.tools or ()),
             element("div", self._rendered(message.content), class_="words")
             if message.content.strip()
             else "",
@@ -149,6 +151,11 @@ def _head(title: str) -> str:
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{words(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
     )
+
+
+def _call(use: ToolUse) -> str:
+    told = element("pre", words(f"{use.arguments}\n\n{use.content}"))
+    return element("details", element("summary", words(called(use))), told)
 
 
 def _acts(message: Message) -> str:

@@ -113,6 +113,9 @@ function applied(run: Run, event: Event): Run {
     case "thought_delta":
     case "action_dropped":
     case "tool_call":
+    case "approval_wanted":
+    case "approval":
+    case "tool_result":
       return withTurn(run, event, event.at, (turn) => heard(turn, event));
     case "agreed":
       return { ...run, agreed: event };

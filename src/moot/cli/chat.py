@@ -1,0 +1,293 @@
+"""`moot chat`: a conversation with a table in the terminal, which is live on the page at the same time.
+
+The chat is a client of a server, so what is said is kept there, and any discussion can be gone on with.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Coroutine
+from contextlib import aclosing
+from typing import Any, assert_never
+from urllib.parse import quote
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from moot.channels.terminal import safe
+from moot.cli import commands, logs, loop, settings
+from moot.cli.api import Accepted, Api, Listed, Opened, Read
+from moot.cli.commands import HELP, Command, named, understood
+from moot.cli.ctrl_c import on_ctrl_c
+from moot.cli.door import Door, reached
+from moot.cli.lines import Lines, Piped, Typed
+from moot.cli.options import Options, check, plan
+from moot.cli.readers import Voice, not_written, on_a_screen, reader_for
+from moot.cli.remembering import history, listed
+from moot.cli.seating import default_model
+from moot.cli.seats import Seats, planned, seats_of
+from moot.model.discussions import Discussion, Run
+from moot.model.errors import UsageError
+from moot.model.events import Event, RunStarted
+from moot.model.participants import seat
+from moot.providers.registry import Registry
+
+REMEMBERED = 6  # messages that are shown where a discussion is gone on with
+LISTED = 20
+HISTORY = "chat_history"
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """Which discussion to go on with, or, in `asked`, who sits at the table of a new one."""
+
+    asked: Options
+    discussion: str | None = None
+    last: bool = False
+    server: str | None = None
+
+
+def run(opening: Opening) -> int:
+    return loop.run(_run(opening))
+
+
+async def _run(opening: Opening) -> int:
+    logs.configure(logging.WARNING)
+    check(opening.asked)
+    chosen = settings.load(opening.asked.config, os.environ)
+    say = Voice()
+    async with reached(opening.server, chosen, os.environ) as door, Api(door, say) as api:
+        await api.check()
+        chat = Chat(api, door, say, opening.asked.cap)
+        try:
+            if not await _taken_up(opening, chat):
+                chat.sit_down(await _seats(opening.asked, chosen, door))
+            interactive = sys.stdin.isatty() and on_a_screen()
+            lines = Typed(settings.data_folder() / HISTORY) if interactive else Piped(sys.stdin.fileno())
+            return await chat.talk(lines)
+        except OSError as error:  # whoever read our output has left, or the disk is full
+            return not_written(error)
+
+
+async def _taken_up(opening: Opening, chat: "Chat") -> bool:
+    """Go on with the discussion that was named, if one was."""
+    if opening.discussion is None and not opening.last:
+        return False
+    if opening.asked.models or opening.asked.mode:
+        raise UsageError("-m and --mode are for a new discussion: in another one, use /add, /drop and /mode.")
+    if opening.discussion is not None:
+        await chat.resume(opening.discussion)
+        return True
+    return await chat.resume_last()
+
+
+async def _seats(asked: Options, chosen: settings.Settings, door: Door) -> Seats:
+    models = asked.models or ((chosen.model,) if chosen.model else ())
+    if not models and door.remote:
+        raise UsageError("Say who sits at the table: name each with -m provider/model, or set MOOT_MODEL.")
+    if not models:
+        async with Registry(chosen.providers, os.environ) as registry:
+            models = (await default_model(chosen, registry),)
+    return planned(plan(asked, seat(models)))
+
+
+class Chat:
+    """`cap` is what each answer may cost."""
+
+    def __init__(self, api: Api, door: Door, say: Voice, cap: float | None = None) -> None:
+        self._api = api
+        self._door = door
+        self._say = say
+        self._cap = cap
+        self._seats = Seats(participants=(), mode="single")
+        self._discussion: Discussion | None = None
+        self._found: tuple[Discussion, ...] = ()  # by the last /list
+        self._speaking: Run | None = None
+        self._stopping: asyncio.Task[None] | None = None
+        self._leaving = False
+
+    def sit_down(self, seats: Seats) -> None:
+        self._seats = seats
+        self._say(f"{seats.words}. /help tells what you can do.")
+
+    async def talk(self, lines: Lines) -> int:
+        """Take line after line, until there are no more or somebody leaves."""
+        asked_twice = False
+        while not self._leaving:
+            try:
+                line = await lines.next()
+            except KeyboardInterrupt:
+                if asked_twice:
+                    return 130
+                asked_twice = True
+                self._say("Ctrl-C once more leaves.")
+                continue
+            asked_twice = False
+            if line is None:
+                return 0
+            try:
+                command = understood(line, self._seats.participants)
+                if isinstance(command, commands.Quit):
+                    return 0
+                if command is not None:
+                    await self._interruptible(self._do(command))
+            except UsageError as error:
+                self._say(str(error))
+        return 130
+
+    async def resume_last(self) -> bool:
+        newest = (await self._api.get("/api/discussions?limit=1", Listed)).discussions
+        if not newest:
+            self._say("There is no discussion yet: this is the first.")
+            return False
+        await self.resume(newest[0].id)
+        return True
+
+    async def resume(self, id: str) -> None:
+        await self._interruptible(self._resume(id))
+
+    async def _resume(self, id: str) -> None:
+        """Go on with a discussion: show the end of it, and follow whoever is speaking there."""
+        read = await self._read(id, REMEMBERED)
+        self._discussion, self._seats = read.discussion, seats_of(read.discussion)
+        self._say(f"{read.discussion.title} ({id}). {self._seats.words}.")
+        if read.before is not None:
+            self._say("There is more before this: /history tells it.")
+        live = {run.id for run in read.runs}
+        _write(history([one for one in read.messages if one.role == "user" or one.run not in live]))
+        for run in read.runs:
+            await self._follow(run)
+
+    async def _do(self, command: Command) -> None:
+        match command:
+            case commands.Say():
+                await self._speak(command)
+            case commands.Mode() | commands.Add() | commands.Drop():
+                await self._change(self._reseated(command))
+            case commands.Who() | commands.Help():
+                _write(f"{HELP if isinstance(command, commands.Help) else safe(self._seats.words)}\n")
+            case commands.Stop():
+                await self._stop_all()
+            case commands.History():
+                await self._tell_history()
+            case commands.List():
+                self._found = (await self._api.get(f"/api/discussions?limit={LISTED}", Listed)).discussions
+                _write(listed(self._found) or "There is no discussion yet.\n")
+            case commands.Resume(which=which):
+                await self._resume(self._meant(which))
+            case commands.New():
+                self._discussion = None
+                self._say(f"A new discussion. {self._seats.words}.")
+            case commands.Quit():
+                self._leaving = True
+            case _:
+                assert_never(command)
+
+    def _reseated(self, command: commands.Mode | commands.Add | commands.Drop) -> Seats:
+        match command:
+            case commands.Mode(mode=mode):
+                return self._seats.with_mode(mode)
+            case commands.Add(model=model, name=name):
+                return self._seats.added(model, name)
+            case commands.Drop(name=name):
+                return self._seats.dropped(named(name, self._seats.participants))
+
+    async def _speak(self, said: commands.Say) -> None:
+        body: dict[str, Any] = {"message": said.words}
+        if self._cap is not None:
+            body["cap"] = self._cap
+        if self._discussion is not None:
+            body |= {"to": said.to} if said.to else {}
+            accepted = await self._api.post(f"{self._path()}/messages", Accepted, body)
+            await self._follow(accepted.run, said.to)
+            return
+        if said.to:
+            raise UsageError("The first message of a discussion is for everybody: leave the @name out.")
+        opened = await self._api.post("/api/discussions", Opened, body | self._seats.body)
+        self._discussion, self._seats = opened.discussion, seats_of(opened.discussion)
+        self._say(f"This is {opened.discussion.id}, also at {self._door.url}/d/{opened.discussion.id}.")
+        await self._follow(opened.run)
+
+    async def _follow(self, run: Run, to: tuple[str, ...] | None = None) -> None:
+        """Show what is said in a run, as it is said."""
+        meant = [who for who in self._seats.participants if to is None or who.id in to]
+        reader = reader_for(run.mode, 1 if run.mode == "single" else len(meant))
+        self._speaking = run
+        try:
+            async with aclosing(self._api.events(run.id)) as stream:
+                with self._say.beside(reader):
+                    async for events in stream:
+                        reader([_only(event, to) for event in events])
+        finally:
+            self._speaking = None
+
+    async def _interruptible(self, doing: Coroutine[None, None, None]) -> None:
+        """Do something; Ctrl-C stops who is speaking, and a second one, or one where nobody speaks, ends it."""
+        task = asyncio.create_task(doing)
+
+        def react() -> None:
+            if self._speaking is not None and self._stopping is None:
+                self._stopping = asyncio.create_task(self._stop(self._speaking))
+                self._say("Stopping; Ctrl-C once more leaves.")
+            else:
+                self._leaving = self._speaking is not None
+                task.cancel()
+
+        with on_ctrl_c(react):
+            await asyncio.wait({task})
+        if self._stopping is not None:
+            await asyncio.wait({self._stopping}, timeout=0 if self._leaving else None)
+            self._stopping = None
+        if not task.cancelled():
+            task.result()
+
+    async def _stop(self, run: Run) -> None:
+        await self._api.post(f"/api/runs/{quote(run.id)}/stop", Run)
+
+    async def _stop_all(self) -> None:
+        live = (await self._read(self._discussion.id, 1)).runs if self._discussion else ()
+        for run in live:
+            await self._stop(run)
+        self._say("Stopped." if live else "Nobody is speaking.")
+
+    async def _tell_history(self) -> None:
+        if self._discussion is None:
+            self._say("Nothing was said yet.")
+            return
+        read = await self._read(self._discussion.id, 100)
+        if read.before is not None:
+            self._say(f"What came before is at {self._door.url}/d/{read.discussion.id}.")
+        _write(history(read.messages))
+
+    async def _change(self, seats: Seats) -> None:
+        if self._discussion is not None:
+            self._discussion = await self._api.patch(self._path(), Discussion, seats.body)
+            seats = seats_of(self._discussion)
+        self._seats = seats
+        self._say(f"{seats.words}.")
+
+    async def _read(self, id: str, limit: int) -> Read:
+        return await self._api.get(f"/api/discussions/{quote(id, safe='')}?limit={limit}", Read)
+
+    def _path(self) -> str:
+        assert self._discussion is not None  # noqa: S101 - who calls this has seen to it
+        return f"/api/discussions/{self._discussion.id}"
+
+    def _meant(self, which: str) -> str:
+        if not which.isdecimal():
+            return which
+        if not 1 <= int(which) <= len(self._found):
+            raise UsageError(f"There is no number {which} in the list: /list shows it.")
+        return self._found[int(which) - 1].id
+
+
+def _only(event: Event, to: tuple[str, ...] | None) -> Event:
+    """Seat only those who were spoken to: nobody else will speak."""
+    if to is None or not isinstance(event, RunStarted):
+        return event
+    return replace(event, participants=tuple(who for who in event.participants if who.id in to))
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,76 @@
+"""Where the lines of a chat come from: typed at a prompt, with what was typed before at hand, or piped in."""
+
+import asyncio
+import os
+from pathlib import Path
+from threading import Thread
+from typing import Protocol
+
+from moot.cli.ctrl_c import on_ctrl_c
+from moot.cli.options import typed
+
+PROMPT = "you> "
+PIECE = 65536
+
+
+class Lines(Protocol):
+    async def next(self) -> str | None:
+        """Return the next line; None is the end. Ctrl-C raises `KeyboardInterrupt`."""
+
+
+class Typed:
+    def __init__(self, history: Path) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.history import FileHistory
+
+        history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        history.touch(mode=0o600)
+        self._session: PromptSession[str] = PromptSession(history=FileHistory(history))
+
+    async def next(self) -> str | None:
+        try:
+            return await self._session.prompt_async(PROMPT, handle_sigint=False)
+        except EOFError:
+            return None
+
+
+class Piped:
+    """Reads ahead no further than one piece; a thread does it, for a pipe may be silent for long."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._came: asyncio.Queue[bytes] = asyncio.Queue()
+        self._rest = b""
+        self._over = False
+        self._reading = False
+
+    async def next(self) -> str | None:
+        while b"\n" not in self._rest and not self._over:
+            if not (piece := await self._piece()):
+                self._over = True
+            self._rest += piece
+        if not self._rest:
+            return None
+        line, _, self._rest = self._rest.partition(b"\n")
+        return typed(os.fsdecode(line))
+
+    async def _piece(self) -> bytes:
+        if not self._reading:  # else what was waited for when somebody pressed Ctrl-C still comes
+            self._reading = True
+            Thread(target=self._read, daemon=True).start()
+        coming = asyncio.create_task(self._came.get())
+        with on_ctrl_c(lambda: _cancel(coming)):
+            await asyncio.wait({coming})
+        if coming.cancelled():
+            raise KeyboardInterrupt
+        self._reading = False
+        return coming.result()
+
+    def _read(self) -> None:
+        piece = os.read(self._descriptor, PIECE)
+        self._loop.call_soon_threadsafe(self._came.put_nowait, piece)
+
+
+def _cancel(task: "asyncio.Task[bytes]") -> None:
+    task.cancel()

@@ -1,0 +1,77 @@
+"""Asking people whether a call may be made, in a run that is stored: whichever process they answer to, this one hears."""
+
+import asyncio
+from collections.abc import Mapping
+
+from moot.engine.consent import Standing, Wanted
+from moot.engine.patience import patiently
+from moot.model.ids import new_id
+from moot.model.tools import Decision
+from moot.store.permissions import Call, Permissions
+from moot.store.runs import Claim
+
+
+class Answers:
+    """What was answered in a run, for whoever waits for it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[Decision]] = {}
+
+    def hear(self, given: Mapping[str, Decision]) -> None:
+        for call, waiting in self._waiting.items():
+            if call in given and not waiting.done():
+                waiting.set_result(given[call])
+
+    def expect(self, call: str) -> None:
+        self._waiting[call] = asyncio.get_running_loop().create_future()
+
+    async def to(self, call: str) -> Decision:
+        try:
+            return await self._waiting[call]
+        finally:
+            del self._waiting[call]
+
+
+class Asking:
+    """The consent of people to what is called in one attempt to take a turn."""
+
+    def __init__(self, permissions: Permissions, claim: Claim, answers: Answers) -> None:
+        self._permissions = permissions
+        self._claim = claim
+        self._answers = answers
+        self._attempt = new_id("try")
+
+    async def standing(self, wanted: Wanted) -> Standing:
+        call = self._call(wanted)
+        if await patiently(lambda: self._permissions.was_begun(call)):
+            return "again"
+        given = await patiently(lambda: self._permissions.is_given(call.discussion, call.tool))
+        return "given" if given else "wanted"
+
+    async def ask(self, wanted: Wanted) -> None:
+        self._answers.expect(wanted.call_id)
+        await patiently(lambda: self._permissions.ask(self._call(wanted)))
+
+    async def answer(self, wanted: Wanted) -> Decision:
+        try:
+            return await self._answers.to(wanted.call_id)
+        except asyncio.CancelledError:
+            await self._permissions.withdraw(wanted.call_id)
+            raise
+
+    async def begin(self, wanted: Wanted) -> None:
+        await patiently(lambda: self._permissions.begin(self._call(wanted)))
+
+    def _call(self, wanted: Wanted) -> Call:
+        claim, seat = self._claim, wanted.seat
+        return Call(
+            id=wanted.call_id,
+            tenant=claim.tenant,
+            discussion=claim.discussion,
+            run=claim.run,
+            participant=seat.participant,
+            stage=seat.stage,
+            round=seat.round,
+            attempt=self._attempt,
+            tool=wanted.tool,
+        )

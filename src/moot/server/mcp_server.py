@@ -1,0 +1,93 @@
+"""Moot as an MCP server: the official SDK on one side, Moot's tools on the other. Loaded when somebody calls."""
+
+from typing import Any
+
+import msgspec
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp_types import Tool as ToolOffer
+
+from moot import __version__
+from moot.model.accounts import Caller
+from moot.model.errors import MootError
+from moot.server.mcp_tools import Result, Tool, Tools
+
+INSTRUCTIONS = (
+    "Moot puts several language models around one table. Use ask to put a question to a line-up or to models; "
+    "the discussion that it names can be gone on with, and read."
+)
+
+
+class Visitor(AuthenticatedUser):
+    """A caller as the SDK knows users: a session is only ever used by who opened it."""
+
+    def __init__(self, caller: Caller) -> None:
+        super().__init__(
+            AccessToken(token="", client_id=caller.account, subject=caller.credential, scopes=[])
+        )
+        self.caller = caller
+
+
+def mcp_server(tools: Tools) -> Server[Any]:
+    async def listed(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[_offer(tool) for tool in tools.offered.values()])
+
+    async def called(ctx: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        told = 0.0
+
+        async def tell(progress: float, message: str) -> None:
+            nonlocal told
+            told = max(told + 1, progress)  # each time more than before, as MCP demands
+            await ctx.session.report_progress(told, message=message)
+
+        try:
+            return _result(await tools.call(_caller(ctx), params.name, params.arguments or {}, tell))
+        except MootError as error:
+            return CallToolResult(content=[TextContent(type="text", text=str(error))], is_error=True)
+
+    return Server(
+        "moot", version=__version__, instructions=INSTRUCTIONS, on_list_tools=listed, on_call_tool=called
+    )
+
+
+def sessions(tools: Tools, max_body: int) -> StreamableHTTPSessionManager:
+    """Serve the tools over HTTP. Where a call comes from is looked at before it gets here."""
+    return StreamableHTTPSessionManager(mcp_server(tools), max_request_body_size=max_body)
+
+
+def _caller(ctx: ServerRequestContext[Any]) -> Caller:
+    """Find out who sent this very message."""
+    assert ctx.request is not None  # noqa: S101 - every message comes over HTTP
+    visitor: Visitor = ctx.request.scope["user"]
+    return visitor.caller
+
+
+def _offer(tool: Tool) -> ToolOffer:
+    return ToolOffer(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.schema,
+        annotations=ToolAnnotations(
+            read_only_hint=tool.reads, destructive_hint=False, open_world_hint=not tool.reads
+        ),
+    )
+
+
+def _result(result: Result) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=result.text)],
+        structured_content=msgspec.to_builtins(result.data),
+        is_error=result.failed,
+    )

@@ -1,0 +1,39 @@
+"""A toolbox of Python functions, for tests and for programs that have tools of their own."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from moot.model.tools import Outcome, ToolInfo
+
+Work = Callable[[Mapping[str, Any]], Awaitable[str]]
+
+
+class FakeTool(Struct, frozen=True):
+    info: ToolInfo
+    work: Work
+
+
+class FakeToolbox:
+    """It remembers what was called, and whether it was closed; what a function raises is what came of the call."""
+
+    def __init__(self, *tools: FakeTool) -> None:
+        self.called: list[tuple[str, Mapping[str, Any]]] = []
+        self.closed = False
+        self._tools = {tool.info.name: tool for tool in tools}
+
+    async def tools(self) -> Sequence[ToolInfo]:
+        return [tool.info for tool in self._tools.values()]
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        self.called.append((name, arguments))
+        if name not in self._tools:
+            return Outcome(f"There is no tool {name!r} here.", is_error=True)
+        try:
+            return Outcome(await self._tools[name].work(arguments))
+        except (ValueError, LookupError, OSError) as error:
+            return Outcome(f"{name} failed: {error}", is_error=True)
+
+    async def aclose(self) -> None:
+        self.closed = True

@@ -1,0 +1,73 @@
+"""Servers of tools that are reached by HTTP: bounded, with no redirect to elsewhere, and never by a proxy's way."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.streamable_http import streamable_http_client
+
+from moot.tools.public_net import public_address
+
+LARGEST = 64 * 1024 * 1024  # bytes of one answer
+TIMES = httpx2.Timeout(30, read=330)  # a call may take longer than anything else
+
+
+@contextlib.asynccontextmanager
+async def address_open(
+    url: str, headers: Mapping[str, str], *, anywhere: bool
+) -> AsyncIterator[TransportStreams]:
+    """Speak to an address; unless it may be `anywhere`, each connection goes to a public address or is refused."""
+    transport = Bounded(httpx2.AsyncHTTPTransport(trust_env=False), anywhere=anywhere)
+    async with (
+        httpx2.AsyncClient(headers=dict(headers), timeout=TIMES, transport=transport) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+class Bounded(httpx2.AsyncBaseTransport):
+    """Connects to the very address that was looked at, so that a name cannot lead elsewhere in between."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, *, anywhere: bool) -> None:
+        self._inner = inner
+        self._anywhere = anywhere
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        sent = request if self._anywhere else await _pinned(request)
+        response = await self._inner.handle_async_request(sent)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - so says the transport
+        response.stream = BoundedStream(response.stream)
+        return response
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class BoundedStream(httpx2.AsyncByteStream):
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = 0
+        async for piece in self._inner:
+            received += len(piece)
+            if received > LARGEST:
+                raise httpx2.ReadError(f"The answer has more than {LARGEST:,} bytes.")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+async def _pinned(request: httpx2.Request) -> httpx2.Request:
+    """Address a request to a checked address; its host, and the name in its certificate, stay what they are."""
+    url = request.url
+    address = await public_address(url.host, url.port or (443 if url.scheme == "https" else 80))
+    return httpx2.Request(
+        request.method,
+        url.copy_with(host=address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions={**request.extensions, "sni_hostname": url.host},
+    )

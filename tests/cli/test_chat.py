@@ -1,0 +1,265 @@
+"""`moot chat` as a process: piped, on a terminal, beside a server, and with a server that goes away."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import random
+import re
+import select
+import socket
+import struct
+import subprocess
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.process import SCRIPT, SECONDS, Moot, complaint, heard
+from tests.serving import LOOK_SECONDS, MootServer, serving
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+STEADY = "A table has no head when it is round."
+TWO = ("-m", "scripted/echo", "-m", "scripted/steady")
+PROMPT = "you>"
+CTRL_C = b"\x03"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Moot:
+    moot = Moot(tmp_path)
+    moot.environment["XDG_DATA_HOME"] = str(tmp_path / "data")
+    return moot
+
+
+def lines(*typed: str) -> str:
+    return "".join(f"{line}\n" for line in typed)
+
+
+class Terminal:
+    """A screen of 100 by 30, somebody who types, and all that was ever shown."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._shown = ""
+        self._seen = 0
+
+    def type(self, words: bytes) -> None:
+        os.write(self._descriptor, words)
+
+    def until(self, words: str) -> str:
+        """Wait until something is shown that was not seen before, and return all up to it."""
+        while (found := self._shown.find(words, self._seen)) < 0:
+            ready, _, _ = select.select([self._descriptor], [], [], SECONDS)
+            assert ready, f"{words!r} did not come, only {self._shown[self._seen :]!r}"
+            self._shown += ESCAPES.sub("", os.read(self._descriptor, 65536).decode(errors="replace"))
+        start, self._seen = self._seen, found + len(words)
+        return self._shown[start : self._seen]
+
+
+@contextmanager
+def on_a_terminal(
+    moot: Moot, *arguments: str, columns: int = 100
+) -> Iterator[tuple[Terminal, "subprocess.Popen[bytes]"]]:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    with subprocess.Popen(  # noqa: S603 - our own script
+        [str(SCRIPT), "chat", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=moot.folder,
+        env=moot.environment | {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"},
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - so that Ctrl-C is a signal
+    ) as process:
+        os.close(theirs)
+        try:
+            yield Terminal(ours), process
+        finally:
+            process.kill()
+            os.close(ours)
+
+
+def test_what_is_piped_in_is_a_conversation(house: Moot) -> None:
+    typed = lines("What is a moot?", "@beta And you?", "/who", "/history", "/shout", "/quit", "never said")
+    done = house("chat", *TWO, stdin=typed)
+    assert done.returncode == 0, done
+    assert done.stdout.startswith(
+        "=== Alpha · scripted/echo ===\nWhat is a moot?\n\n=== Beta · scripted/steady ===\n"
+    )
+    assert "Alpha (scripted/echo), Beta (scripted/steady): parallel\n" in done.stdout
+    assert "=== You to beta ===\nAnd you?\n\n=== Beta" in done.stdout
+    assert "never said" not in done.stdout
+    assert "moot: There is no /shout: /help tells what there is.\n" in done.stderr
+    again = house("chat", "--last", stdin=lines("/list", "/drop beta", "/new", "Another?", "/list"))
+    assert "=== You ===\nWhat is a moot?" in again.stdout
+    assert "  1  " in again.stdout
+    assert "  2  " in again.stdout
+    assert "Another?\n" in again.stdout
+    assert "moot: Alpha (scripted/echo): single.\n" in again.stderr
+
+
+def test_the_model_of_the_settings_sits_there_where_none_is_named(house: Moot) -> None:
+    house.environment["MOOT_MODEL"] = "scripted/echo"
+    done = house("chat", stdin=lines("/add scripted/steady as Carla", "/mode consensus", "/who", "@carla x"))
+    assert done.stdout == "Alpha (scripted/echo), Carla (scripted/steady): consensus\n"
+    assert "The first message of a discussion is for everybody" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--last", "-m", "scripted/echo"), "-m and --mode are for a new discussion"),
+        (("--mode", "debate", "-m", "scripted/echo"), "A debate needs at least two models"),
+        (("--server", "nowhere"), "write an address such as"),
+        (("dis_x",), "There is no discussion 'dis_x'."),
+    ],
+)
+def test_what_cannot_be_done_is_told(house: Moot, arguments: tuple[str, ...], words: str) -> None:
+    assert words in complaint(house("chat", *arguments))
+
+
+def test_a_server_of_others_has_no_model_of_ours(house: Moot) -> None:
+    done = house("chat", "--server", "http://127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Nobody answers at http://127.0.0.1:1" in done.stderr
+
+
+def test_on_a_terminal_there_are_columns_and_ctrl_c_stops_and_then_leaves(house: Moot) -> None:
+    with on_a_terminal(house, "-m", "scripted/steady", "-m", "scripted/silence") as (terminal, process):
+        terminal.until(PROMPT)
+        terminal.type(b"What is a moot?\r")
+        terminal.until("This is dis_")
+        shown = terminal.until("completed")
+        assert any(
+            "Alpha · scripted/steady" in line and "Beta · scripted/silence" in line
+            for line in shown.splitlines()
+        )
+        terminal.type(CTRL_C)
+        stopped = terminal.until(PROMPT)
+        assert "Stopping; Ctrl-C once more leaves." in stopped
+        assert STEADY in stopped.replace("\r\n", " ")
+        assert "Stopped." in stopped
+        terminal.type(b"/who\r")
+        terminal.until("parallel")
+        terminal.until(PROMPT)
+        terminal.type(CTRL_C)
+        terminal.until("Ctrl-C once more leaves.")
+        terminal.until(PROMPT)
+        terminal.type(CTRL_C)
+        assert process.wait(SECONDS) == 130
+
+
+def test_a_narrow_terminal_has_one_below_the_other_and_remembers_what_was_typed(house: Moot) -> None:
+    with on_a_terminal(house, *TWO, columns=60) as (terminal, process):
+        terminal.until(PROMPT)
+        terminal.type(b"What is a moot?\r")
+        terminal.until("This is dis_")
+        shown = terminal.until(PROMPT)
+        assert not any("Alpha ·" in line and "Beta ·" in line for line in shown.splitlines())
+        assert STEADY in shown.replace("\r\n", " ")
+        terminal.type(b"\x04")
+        assert process.wait(SECONDS) == 0
+    kept = house.folder / "data" / "moot" / "chat_history"
+    assert "What is a moot?" in kept.read_text("utf-8")
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+async def test_a_second_ctrl_c_leaves_even_if_the_first_stops_nothing(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
+        with on_a_terminal(server.moot, "-m", "scripted/silence") as (terminal, process):
+            terminal.until(PROMPT)
+            terminal.type(b"What is a moot?\r")
+            terminal.until("This is dis_")
+            async with asyncio.timeout(SECONDS):
+                while not (await server.get("/api/activity")).body:
+                    await asyncio.sleep(LOOK_SECONDS)
+            server.pause()
+            terminal.type(CTRL_C)
+            terminal.until("Stopping; Ctrl-C once more leaves.")
+            terminal.type(CTRL_C)
+            assert await asyncio.to_thread(process.wait, SECONDS) == 130
+        server.go_on()
+
+
+async def test_beside_a_server_it_is_one_discussion_with_the_page(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
+        opened = (
+            await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/echo"]})
+        ).body
+        await server.heard(opened["run"]["id"])
+        id = opened["discussion"]["id"]
+        done = await asyncio.to_thread(server.moot, "chat", id, stdin=lines("And now?"))
+        assert done.stdout.endswith("And now?\n")
+        assert "=== You ===\nHm?\n\n=== Alpha · scripted/echo ===\nHm?\n" in done.stdout
+        read = (await server.get(f"/api/discussions/{id}")).body
+        assert [one["content"] for one in read["messages"] if one["role"] == "user"] == ["Hm?", "And now?"]
+
+
+async def test_a_run_that_goes_on_is_followed_and_stopped(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
+        opened = await _speaking(server)
+        with server.moot.running("chat", opened["discussion"]["id"], stdin=subprocess.PIPE) as process:
+            assert process.stderr is not None
+            await asyncio.to_thread(heard, process.stderr.fileno(), "single.")
+            await server.post(f"/api/runs/{opened['run']['id']}/stop")
+            out, err = await asyncio.to_thread(process.communicate, b"/stop\n", SECONDS)
+        assert process.returncode == 0, (out, err)
+        assert b"moot: Stopped.\n" in err
+        assert b"moot: Nobody is speaking.\n" in err
+
+
+async def test_a_server_that_comes_back_is_gone_on_with(tmp_path: Path) -> None:
+    (tmp_path / "talk.toml").write_text(
+        '[slow]\nanswer = "One two three four."\nchunk = 4\npace = 0.4\n', "utf-8"
+    )
+    server = MootServer(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n')
+    server.arguments[server.arguments.index("--port") + 1] = str(_port_that_nobody_is_given())
+    try:
+        await server.start()
+        arguments = ("chat", "--server", server.url, "-m", "scripted/slow")
+        with server.moot.running(*arguments, stdin=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            _type_and_close(process, b"What is a moot?\n")
+            await asyncio.to_thread(heard, process.stdout.fileno(), "One")
+            server.kill()
+            await asyncio.to_thread(heard, process.stderr.fileno(), "trying again.")
+            await server.start()
+            _, err = await asyncio.to_thread(process.communicate, None, SECONDS)
+        assert process.returncode == 0, err
+        assert b"The server is back." in err
+        assert len((await server.get("/api/discussions")).body["discussions"]) == 1
+    finally:
+        await server.close()
+
+
+def _port_that_nobody_is_given() -> int:
+    """Find a port to which a server can come back: below those that the system gives away."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("there is no free port")
+
+
+def _type_and_close(process: "subprocess.Popen[bytes]", words: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(words)
+    process.stdin.close()
+    process.stdin = None
+
+
+async def _speaking(server: MootServer) -> Any:
+    """Open a discussion in which somebody is asked and says nothing."""
+    opened = (
+        await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/silence"]})
+    ).body
+    async with asyncio.timeout(SECONDS):
+        while (await server.get(f"/api/runs/{opened['run']['id']}")).body["status"] != "running":
+            await asyncio.sleep(LOOK_SECONDS)
+    return opened

@@ -1,0 +1,81 @@
+import asyncio
+import io
+import os
+from collections.abc import Iterator
+from typing import TextIO
+
+import pytest
+
+from moot.cli.tools import AtTerminal, workshop
+from moot.engine.consent import Wanted
+from moot.model.errors import UsageError
+from moot.model.events import Seat
+from moot.tools.servers import ServerConfig
+
+WANTED = Wanted(call_id="call_1", tool="notes/write", arguments='{"a": "\x1b[2J"}', seat=Seat("alpha"))
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, TextIO, TextIO]]:
+    """A terminal: the side of whoever sits at it, and what is read and shown."""
+    person, ours = os.openpty()
+    with os.fdopen(ours, "r") as typed, os.fdopen(os.dup(ours), "w") as shown:
+        yield person, typed, shown
+    os.close(person)
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("y", "allow"),
+        ("Yes", "allow"),
+        ("a", "always"),
+        ("n", "refuse"),
+        ("", "refuse"),
+        ("perhaps", "refuse"),
+    ],
+)
+async def test_whoever_sits_there_answers(
+    terminal: tuple[int, TextIO, TextIO], line: str, answer: str
+) -> None:
+    person, typed, shown = terminal
+    asking = AtTerminal(typed, shown)
+    os.write(person, f"{line}\n".encode())
+    async with asyncio.timeout(60):
+        assert await asking.answer(WANTED) == answer
+    assert await asking.standing(WANTED) == ("given" if answer == "always" else "wanted")
+    assert b"alpha wants to call notes/write" in (said := os.read(person, 10_000))
+    assert b"\x1b" not in said
+
+
+async def test_whoever_waits_for_an_answer_can_leave(terminal: tuple[int, TextIO, TextIO]) -> None:
+    _, typed, shown = terminal
+    waiting = asyncio.create_task(AtTerminal(typed, shown).answer(WANTED))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_where_nobody_sits_it_is_refused_with_words() -> None:
+    shown = io.StringIO()
+    assert await AtTerminal(io.StringIO("y\n"), shown).answer(WANTED) == "refuse"
+    assert "nobody is here to allow it" in shown.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        (("files",), r"the settings name no such server under \[tools.files\]. There are notes."),
+        (("moot",), "keeps nothing"),
+    ],
+)
+async def test_servers_that_are_not_there_are_refused(tools: tuple[str, ...], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        async with workshop(tools, {"notes": ServerConfig(command=("x",))}, {}):
+            pass
+
+
+async def test_without_tools_nothing_is_opened() -> None:
+    async with workshop((), {}, {}) as none:
+        assert none is None

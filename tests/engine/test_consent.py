@@ -1,0 +1,10 @@
+from moot.engine.consent import NoConsent, Wanted
+from moot.model.events import Seat
+
+
+async def test_where_nobody_can_be_asked_nothing_is_allowed() -> None:
+    nobody = NoConsent()
+    wanted = Wanted(call_id="call_1", tool="notes/write", arguments="{}", seat=Seat("alpha"))
+    await nobody.ask(wanted)
+    await nobody.begin(wanted)
+    assert (await nobody.standing(wanted), await nobody.answer(wanted)) == ("wanted", "refuse")

@@ -1,0 +1,106 @@
+"""A real server, called with the official client in the protocol of today and in that of before."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from mcp import Client, MCPError
+from mcp.client.client import ConnectMode
+
+from moot import __version__
+from tests.calling import ASKED, SILENT, STEADY, Progress, text
+from tests.databases import KINDS, Kind, database_url
+from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
+
+MODES: tuple[ConnectMode, ...] = ("auto", "legacy")
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
+    async with serving(tmp_path) as server:
+        yield server
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_client_asks_hears_how_it_goes_and_reads(kind: Kind, tmp_path: Path) -> None:
+    async with database_url(kind, tmp_path) as url, serving(tmp_path, url) as server:
+        await _asks_and_reads(server)
+
+
+async def _asks_and_reads(server: MootServer) -> None:
+    for mode in MODES:
+        hear = Progress()
+        async with Client(f"{server.url}/mcp", mode=mode) as client:
+            assert client.server_info is not None
+            assert (client.server_info.name, client.server_info.version) == ("moot", __version__)
+            offered = (await client.list_tools()).tools
+            assert "ask" in [tool.name for tool in offered]
+            asked = await client.call_tool("ask", ASKED, progress_callback=hear)
+            assert not asked.is_error
+            assert "## Alpha (scripted/echo)\n\nWhat is a moot?" in text(asked)
+            assert STEADY in text(asked)
+            assert asked.structured_content is not None
+            assert [one["name"] for one in asked.structured_content["answers"]] == ["Alpha", "Beta"]
+            id = asked.structured_content["discussion"]
+            assert STEADY in text(await client.call_tool("read_discussion", {"discussion": id}))
+            assert id in text(await client.call_tool("list_discussions", {"q": "moot"}))
+            again = await client.call_tool("ask", {"question": "And now?", "discussion": id})
+            assert again.structured_content is not None
+            assert again.structured_content["discussion"] == id
+        assert "Alpha is asked (scripted/echo)." in [words for _, words in hear.told]
+        numbers = [progress for progress, _ in hear.told]
+        assert numbers == sorted(set(numbers))
+
+
+async def test_what_goes_wrong_is_an_error_of_the_tool(server: MootServer) -> None:
+    async with Client(f"{server.url}/mcp") as client:
+        nobody = await client.call_tool("ask", {"question": "What is a moot?"})
+        assert (nobody.is_error, text(nobody)) == (
+            True,
+            "Say who is asked: name one of line_up, models and discussion.",
+        )
+        strange = await client.call_tool("shout", {})
+        assert strange.is_error
+        failed = await client.call_tool("ask", {"question": "Hm?", "models": ["scripted/unauthorized"]})
+        assert failed.is_error
+        assert "[failed: " in text(failed)
+        assert "Discussion dis_" in text(failed)
+
+
+async def test_a_call_that_is_cancelled_stops_the_run(server: MootServer) -> None:
+    for mode in MODES:
+        async with Client(f"{server.url}/mcp", mode=mode) as client:
+            hear = Progress()
+            asking = asyncio.create_task(client.call_tool("ask", SILENT, progress_callback=hear))
+            async with asyncio.timeout(SECONDS):
+                await hear.begun.wait()
+            assert len((await server.get("/api/activity")).body) == 1
+            asking.cancel()
+            with suppress(asyncio.CancelledError):
+                await asking
+            await _until(lambda: _nobody_speaks(server))
+
+
+async def test_a_server_that_ends_hangs_up_and_the_run_is_left_to_the_next(server: MootServer) -> None:
+    async with Client(f"{server.url}/mcp", mode="legacy") as client:
+        hear = Progress()
+        asking = asyncio.create_task(client.call_tool("ask", SILENT, progress_callback=hear))
+        async with asyncio.timeout(SECONDS):
+            await hear.begun.wait()
+        assert await server.end() == 0
+        with pytest.raises(MCPError):
+            await asking
+    await server.start()
+    assert len((await server.get("/api/activity")).body) == 1
+
+
+async def _nobody_speaks(server: MootServer) -> bool:
+    return not (await server.get("/api/activity")).body
+
+
+async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not await holds():
+            await asyncio.sleep(LOOK_SECONDS)

@@ -1,0 +1,91 @@
+"""A server of tools for tests, over standard input and output or HTTP, that can be told to misbehave."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import anyio
+from mcp.server import MCPServer
+from mcp_types import ListToolsResult, ToolAnnotations
+
+READ_ONLY = ToolAnnotations(read_only_hint=True)
+
+
+def look_up(word: str) -> str:
+    """Look a word up."""
+    return f"{word}: a meeting"
+
+
+def write_down(text: str) -> str:
+    """Write something down."""
+    if path := os.environ.get("NOTES"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+    return "Written."
+
+
+async def write_and_hang(text: str) -> str:
+    """Write something down, and never return."""
+    write_down(text)
+    return await hang()
+
+
+def fail() -> str:
+    """Fail."""
+    raise ValueError("no such luck")
+
+
+async def hang() -> str:
+    """Never return."""
+    await anyio.sleep_forever()
+    return ""
+
+
+def die() -> str:
+    """End the whole server."""
+    os._exit(1)
+
+
+def megabyte() -> str:
+    """Return very much."""
+    return "x" * 1_000_000
+
+
+def made() -> MCPServer:
+    server = MCPServer("test")
+    server.add_tool(write_down)
+    server.add_tool(write_and_hang)
+    for tool in (look_up, fail, hang, die, megabyte):
+        server.add_tool(tool, annotations=READ_ONLY)
+    return server
+
+
+async def never(*_: object) -> ListToolsResult:
+    await anyio.sleep_forever()
+    return ListToolsResult(tools=[])
+
+
+def main(how: str) -> None:
+    server = made()
+    match how:
+        case "hangs":
+            time.sleep(600)
+        case "dies":
+            sys.exit(1)
+        case "mute":  # it starts, and never lists its tools
+            server.list_tools = never  # type: ignore[method-assign, assignment]
+            server.run("stdio")
+        case "stubborn":  # it does not end when it should
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            try:
+                server.run("stdio")
+            finally:
+                time.sleep(600)
+        case _:
+            server.run("stdio")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "")

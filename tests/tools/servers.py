@@ -1,0 +1,57 @@
+"""The test server of tools, as a command and at an address."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import uvicorn
+
+from moot.tools.http import address_open
+from moot.tools.mcp import McpToolbox
+from moot.tools.stdio import command_running
+from tests.tools import server
+
+COMMAND = (sys.executable, str(Path(__file__).with_name("server.py")))
+PATIENT = 120.0  # seconds, on a machine that does much else
+
+
+def by_command(*arguments: str, seconds: float = PATIENT, **environment: str) -> McpToolbox:
+    connect = partial(command_running, [*COMMAND, *arguments], environment)
+    return McpToolbox("test", connect, start_seconds=seconds)
+
+
+def by_address(
+    url: str, headers: Mapping[str, str] | None = None, *, anywhere: bool = True, seconds: float = PATIENT
+) -> McpToolbox:
+    connect = partial(address_open, url, headers or {}, anywhere=anywhere)
+    return McpToolbox("test", connect, list((headers or {}).values()), start_seconds=seconds)
+
+
+@asynccontextmanager
+async def listening(app: object) -> AsyncIterator[str]:
+    """Serve an application on a port of this machine, and return its address."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)  # type: ignore[arg-type]
+        running = uvicorn.Server(config)
+        running.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+        task = asyncio.create_task(running._serve([bound]))
+        try:
+            while not running.started:
+                await asyncio.sleep(0.01)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            running.should_exit = running.force_exit = True
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+@asynccontextmanager
+async def at_an_address() -> AsyncIterator[str]:
+    async with listening(server.made().streamable_http_app()) as address:
+        yield f"{address}/mcp"

@@ -1,0 +1,17 @@
+from collections.abc import Mapping
+from typing import Any
+
+from moot.model.tools import Outcome, ToolInfo
+from moot.tools.fake import FakeTool, FakeToolbox
+
+
+async def broken(_: Mapping[str, Any]) -> str:
+    raise OSError("no disk")
+
+
+async def test_it_remembers_what_was_called_and_that_it_was_closed() -> None:
+    box = FakeToolbox(FakeTool(ToolInfo(name="write"), broken))
+    assert await box.call("write", {"a": 1}) == Outcome("write failed: no disk", is_error=True)
+    assert (box.called, box.closed) == ([("write", {"a": 1})], False)
+    await box.aclose()
+    assert box.closed

@@ -1,0 +1,78 @@
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from moot.model.errors import Unavailable
+from tests.tools.servers import at_an_address, by_address, listening
+
+CANARY = "Bearer sk-canary-0123456789"
+
+
+async def test_a_server_of_this_machine_is_refused_unless_it_may_be_anywhere() -> None:
+    async with at_an_address() as url:
+        box = by_address(url, anywhere=False)
+        with pytest.raises(Unavailable, match=r"127\.0\.0\.1 is in a private network"):
+            await box.tools()
+        assert (await box.call("look_up", {"word": "moot"})).is_error
+        await box.aclose()
+
+
+async def test_a_name_is_looked_at_when_it_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found(host: str, port: int) -> str:
+        asked.append((host, port))
+        return "127.0.0.1"
+
+    asked: list[tuple[str, int]] = []
+    monkeypatch.setattr("moot.tools.http.public_address", found)
+    async with at_an_address() as url:
+        port = url.rpartition(":")[2].partition("/")[0]
+        box = by_address(f"http://tools.example:{port}/mcp", anywhere=False)
+        with pytest.raises(Unavailable):  # it came there, by a name that the server does not know
+            await box.tools()
+        await box.aclose()
+    assert set(asked) == {("tools.example", int(port))}
+
+
+async def test_no_redirect_leads_elsewhere() -> None:
+    called: list[str] = []
+
+    async def inside(request: Request) -> Response:
+        called.append(str(request.url))
+        return PlainTextResponse("secret")
+
+    async with listening(Starlette(routes=[Route("/{rest:path}", inside, methods=["GET", "POST"])])) as other:
+
+        async def redirect(_: Request) -> Response:
+            return RedirectResponse(f"{other}/admin", 307)
+
+        app = Starlette(routes=[Route("/mcp", redirect, methods=["GET", "POST", "DELETE"])])
+        async with listening(app) as url:
+            box = by_address(f"{url}/mcp")
+            with pytest.raises(Unavailable):
+                await box.tools()
+            await box.aclose()
+    assert called == []
+
+
+async def test_a_server_that_repeats_its_headers_is_not_repeated() -> None:
+    async def echo(request: Request) -> Response:
+        return PlainTextResponse(f"no: {request.headers['authorization']}", 403)
+
+    app = Starlette(routes=[Route("/mcp", echo, methods=["GET", "POST", "DELETE"])])
+    async with listening(app) as url:
+        box = by_address(f"{url}/mcp", {"Authorization": CANARY})
+        with pytest.raises(Unavailable) as refused:
+            await box.tools()
+        await box.aclose()
+    assert "canary" not in str(refused.value)
+
+
+async def test_nobody_at_an_address() -> None:
+    async with listening(Starlette()) as url:
+        pass
+    box = by_address(f"{url}/mcp")
+    with pytest.raises(Unavailable, match="The tool server test"):
+        await box.tools()
+    await box.aclose()

@@ -1,0 +1,81 @@
+import asyncio
+
+import mcp_types as types
+import pytest
+
+from moot.model.errors import Unavailable
+from moot.tools.mcp import McpToolbox, text_of
+from tests.tools.servers import by_command
+
+SHORT = 0.5
+
+
+async def test_only_what_says_that_it_reads_has_no_effects() -> None:
+    box = by_command()
+    effects = {info.name: info.effects for info in await box.tools()}
+    await box.aclose()
+    assert (effects["look_up"], effects["write_down"]) == (False, True)
+
+
+async def test_a_server_that_dies_in_a_call_says_so_and_is_there_for_the_next() -> None:
+    box = by_command()
+    died = await box.call("die", {})
+    assert died.is_error
+    assert "The tool server test has ended" in died.content
+    assert (await box.call("look_up", {"word": "moot"})).content == "moot: a meeting"
+    await box.aclose()
+
+
+async def test_whoever_waits_for_a_call_that_hangs_may_leave_and_others_go_on() -> None:
+    box = by_command()
+    await box.tools()
+    waiting = asyncio.create_task(box.call("hang", {}))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert (await box.call("look_up", {"word": "moot"})).content == "moot: a meeting"
+    await box.aclose()
+
+
+async def test_a_server_that_dies_at_its_start() -> None:
+    box = by_command("dies")
+    with pytest.raises(Unavailable, match="The tool server test has ended, or cannot be reached"):
+        await box.tools()
+    failed = await box.call("look_up", {"word": "moot"})
+    assert failed.is_error
+    await box.aclose()
+
+
+@pytest.mark.parametrize("how", ["hangs", "mute"])
+async def test_a_server_that_hangs_at_its_start_or_at_its_list_is_not_waited_for(how: str) -> None:
+    box = by_command(how, seconds=SHORT)
+    with pytest.raises(Unavailable, match=r"did not (start|list its tools) within 0.5 s"):
+        await box.tools()
+    async with asyncio.timeout(60):
+        await box.aclose()
+
+
+async def test_closing_does_not_wait_for_a_server_that_does_not_end() -> None:
+    box = by_command("stubborn")
+    await box.tools()
+    async with asyncio.timeout(60):
+        await box.aclose()
+
+
+async def test_secrets_are_not_repeated_whoever_says_them() -> None:
+    def connect() -> object:
+        raise Unavailable("sk-canary was refused")
+
+    box = McpToolbox("test", connect, ["sk-canary"])  # type: ignore[arg-type]
+    with pytest.raises(Unavailable, match=r"\[secret\] was refused"):
+        await box.tools()
+
+
+def test_a_result_is_written_as_text() -> None:
+    text = types.TextContent(type="text", text="words")
+    picture = types.ImageContent(type="image", data="", mime_type="image/png")
+    assert text_of(types.CallToolResult(content=[text, picture])) == (
+        "words\n\n[Left out: image/png, which is no text]"
+    )
+    assert text_of(types.CallToolResult(content=[], structured_content={"a": 1})) == '{"a":1}'

@@ -1,0 +1,34 @@
+import pytest
+
+from moot.model.errors import Unavailable
+from moot.tools.servers import ServerConfig, UserServer, configured, named_by_user
+from tests.tools.servers import COMMAND, at_an_address
+
+
+def test_a_tool_is_trusted_by_its_name_or_with_all_the_others() -> None:
+    some = ServerConfig(command=("x",), trusted=("look_up",))
+    assert (some.trusts("look_up"), some.trusts("write_down")) == (True, False)
+    assert ServerConfig(command=("x",), approve="never").trusts("write_down")
+
+
+async def test_a_command_of_the_settings() -> None:
+    box = await configured("test", ServerConfig(command=COMMAND, env=("MISSING",)), {})
+    assert "write_down" in [info.name for info in await box.tools()]
+    await box.aclose()
+
+
+async def test_an_address_of_the_settings_may_be_of_this_machine_and_one_of_a_user_not() -> None:
+    async with at_an_address() as url:
+        box = await configured(
+            "test", ServerConfig(url=url, header_env={"Authorization": "KEY"}), {"KEY": "x"}
+        )
+        assert await box.tools()
+        await box.aclose()
+        theirs = await named_by_user("test", UserServer(url=url, headers={}), anywhere=False)
+        with pytest.raises(Unavailable, match="private network"):
+            await theirs.tools()
+        await theirs.aclose()
+
+
+def test_headers_are_not_shown() -> None:
+    assert "canary" not in repr(UserServer(url="https://a.example", headers={"A": "canary"}))
