@@ -9,7 +9,6 @@ from moot.model.advisors import Advisors
 from moot.model.debates import Debate
 from moot.model.directed import Directed
 from moot.model.measures import Measure
-from moot.model.memories import Memory
 from moot.model.participants import Participant
 
 
@@ -63,7 +62,7 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     again: Anew | None = None
     channel: str | None = None
     people: tuple[str, ...] = ()
-    memories: dict[str, Memory] = {}
+    memories: dict[str, str] = {}
 
     @property
     def speaking(self) -> tuple[Participant, ...]:
