@@ -72,8 +72,7 @@ def run(command: list[str], folder: Path) -> str:
 @pytest.mark.parametrize("block", blocks("console"), ids=place)
 def test_console_examples(block: Block, tmp_path: Path) -> None:
     """What a page shows under a file's name is in that file."""
-    for name, text in (files(block.page, "toml") | files(block.page, "py")).items():
-        (tmp_path / name).write_text(text)
+    _lay_out(block.page, tmp_path)
     for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = example.partition("\n")
         assert run(["bash", "-c", command], tmp_path) == expected
@@ -81,9 +80,12 @@ def test_console_examples(block: Block, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", [page.name for page in PAGES if "```curl" in page.read_text()])
 async def test_examples_of_the_api(page: str, tmp_path: Path) -> None:
-    """The commands of a page are run in one shell, on one server with its settings; `…` stands for anything."""
+    """The commands of a page are run in one shell, on one server with its files and settings; `…` stands for anything."""
     settings = files(page, "toml").get("moot.toml", "")
-    async with serving(tmp_path / "served", settings=settings) as server:
+    served = tmp_path / "served"
+    served.mkdir()
+    _lay_out(page, served)
+    async with serving(served, settings=settings) as server:
         for name, text in files(page, "python").items():
             (tmp_path / name).write_text(_called(text, server.url))
         script = ["set -o pipefail"]
@@ -99,6 +101,12 @@ async def test_examples_of_the_api(page: str, tmp_path: Path) -> None:
     said = re.split(r"^# \d+\n", output, flags=re.MULTILINE)[1:]
     for expected, got in zip(wanted, said, strict=True):
         assert re.fullmatch(re.escape(expected).replace("…", ".*"), got), (expected, got)
+
+
+def _lay_out(page: str, folder: Path) -> None:
+    """Write what a page shows under the names of files."""
+    for name, text in (files(page, "toml") | files(page, "py")).items():
+        (folder / name).write_text(text)
 
 
 def _called(text: str, url: str) -> str:

@@ -44,7 +44,7 @@ async def _show() -> int:
         chosen = _settings(Path(folder))
         async with serving(Double()) as double:
             _point_at(double)
-            async with opened(chosen, {"MOOT_SECRET": secrets.token_hex(16)}) as house:
+            async with opened(chosen, {"MOOT_SECRET": secrets.token_hex(16)}, double.url) as house:
                 async with bot.beside(house, chosen):
                     transcript = await _talk(double)
                 await house.leave()

@@ -44,7 +44,11 @@ class Options(Struct, frozen=True, kw_only=True):
 Beside = Callable[["House", settings.Settings], AbstractAsyncContextManager[None]]
 
 
-def run(options: Options, beside: Beside = lambda *_: nullcontext()) -> int:
+def nothing(*_: object) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+def run(options: Options, beside: Beside = nothing) -> int:
     """Serve until told to end; `beside` is what goes on in the same house meanwhile."""
     chosen = settings.load(options.config, os.environ)
     logs.configure()
@@ -101,7 +105,7 @@ async def served(
     *,
     loopback: bool,
     kind: type[Server] = Server,
-    beside: Beside = lambda *_: nullcontext(),
+    beside: Beside = nothing,
 ) -> AsyncIterator[Serving]:
     """Open a house and serve it while the block goes on; then let its runs end, or leave them to the next."""
     gate = Gate()

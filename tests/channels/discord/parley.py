@@ -166,7 +166,7 @@ async def parley(
     )
     async with serving(Double()) as double:
         pointed_at(double, monkeypatch)
-        async with opened(settings, {"MOOT_SECRET": SECRET}) as house:
+        async with opened(settings, {"MOOT_SECRET": SECRET}, "") as house:
             here = Parley(house, double, settings)
             try:
                 if joined:
