@@ -19,6 +19,7 @@ from moot.context.memory import (
     summing_up,
 )
 from moot.context.prompt import system_prompt
+from moot.model.chunks import Text
 from moot.model.discussions import Message
 from moot.model.memories import Remembered, Summary
 from moot.model.participants import seat
@@ -127,7 +128,9 @@ Details that you noted beside your answers:
 
 def test_what_a_clerk_is_asked() -> None:
     fallen = [remembered("Ada: Tea?"), remembered("Yes.", 1, "Alpha", details="Six cups.")]
-    assert summing_up(BEFORE, fallen).messages[0].parts == snapshot((Text(text='Ada plans a tea for six.\n- Ada: Tea?\n- Alpha: Yes.\nAlpha noted: Six cups.'), ))
+    assert summing_up(BEFORE, fallen).messages[0].parts == snapshot(
+        (Text(text="Ada plans a tea for six.\n- Ada: Tea?\n- Alpha: Yes.\nAlpha noted: Six cups."),)
+    )
 
 
 @given(st.lists(st.text(max_size=600), min_size=1), st.one_of(st.none(), st.just(BEFORE)))
