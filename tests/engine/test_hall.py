@@ -14,6 +14,7 @@ from moot.engine.errands import Errands
 from moot.engine.hall import TITLE, Hall, Opening, Saying, Started
 from moot.engine.measuring import Measuring
 from moot.engine.planning import Planning
+from moot.engine.remembering import Remembering
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
@@ -71,13 +72,24 @@ class Room:
         self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
         errands = Errands(database, SPEAKER, Budgets(database))
         self.titles = Titles(database, self._chain, errands, Rates(database))
+        self.remembering = Remembering(database, self._chain, errands)
         self.hall = self.hall_with(self.planning, self.begun.append)
 
     def hall_with(self, planning: Planning, start: Callable[[str], None]) -> Hall:
         registry = Registry({"blind": BLIND}, {})
         attaching = Attaching(self.files, registry)
         treasury = Treasury(self.database, Budgets(self.database, self.budget), priced)
-        return Hall(self.database, planning, WORKER, start, attaching, self.titles, treasury, self.clerk)
+        return Hall(
+            self.database,
+            planning,
+            WORKER,
+            start,
+            attaching,
+            self.titles,
+            treasury,
+            self.remembering,
+            self.clerk,
+        )
 
     async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
         return [Resolved(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.context.language import detect
 from moot.engine.attaching import Attaching
 from moot.engine.planning import Planning
+from moot.engine.remembering import Remembering
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
@@ -45,6 +46,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     """What somebody wants to discuss, with whom, and how; `cap` is what the first answer may cost.
 
     `answering` are those who answer first, one after the other, while all hear it; None is as the mode says.
+    It is said in a `channel`, where its `author` has a name, or in none.
     """
 
     message: str
@@ -63,12 +65,15 @@ class Opening(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     answering: tuple[str, ...] | None = None
     cap: float | None = None
+    channel: str | None = None
+    author: str | None = None
 
 
 class Saying(Struct, frozen=True, kw_only=True):
     """What somebody says, and to whom; None is everybody. `cap` is what the answer may cost.
 
     `answering` are those who answer, one after the other, while all hear it; None is as the discussion is set up.
+    It is said in a `channel`, where its `author` has a name, or in none.
     """
 
     discussion: str
@@ -77,6 +82,8 @@ class Saying(Struct, frozen=True, kw_only=True):
     answering: tuple[str, ...] | None = None
     files: tuple[str, ...] = ()
     cap: float | None = None
+    channel: str | None = None
+    author: str | None = None
 
 
 class Started(Struct, frozen=True, kw_only=True):
@@ -99,6 +106,7 @@ class Hall:
         attaching: Attaching,
         titles: Titles,
         treasury: Treasury,
+        remembering: Remembering,
         clerk: str | None = None,
     ) -> None:
         self._database = database
@@ -109,6 +117,7 @@ class Hall:
         self._attaching = attaching
         self._titles = titles
         self._treasury = treasury
+        self._remembering = remembering
         self._clerk = clerk
         self._leaving = False
 
@@ -131,6 +140,7 @@ class Hall:
             language = await asyncio.to_thread(detect, opening.message)
         discussion = self.drafted(opening, language)
         plan = _called_upon(await self._planning.plan(caller.tenant, discussion), opening.answering)
+        plan = await self._recalled(caller, discussion, plan, opening)
         plan = replace(plan, cap=opening.cap)
         await self._attaching.check(caller.tenant, opening.files, plan)
         started = _started(discussion, plan, opening.message, opening.files)
@@ -144,7 +154,8 @@ class Hall:
         """Say something in a discussion; what is still being said in it comes to an end."""
         discussion = await self._discussions.get(caller.tenant, saying.discussion)
         plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
-        plan = replace(_called_upon(plan, saying.answering), cap=saying.cap)
+        plan = await self._recalled(caller, discussion, _called_upon(plan, saying.answering), saying)
+        plan = replace(plan, cap=saying.cap)
         await self._attaching.check(caller.tenant, saying.files, plan)
         started = _started(_taken_up(discussion), plan, saying.message, saying.files)
         return await self._take_in(caller, started, plan, key, saying)
@@ -156,7 +167,7 @@ class Hall:
         discussion = await self._discussions.get(caller.tenant, id)
         said = await self._discussions.messages(id, limit=len(discussion.participants) + 1)
         plan = await self._planning.plan(caller.tenant, discussion)
-        plan = _going_on(plan, turns, said, first)
+        plan = await self._recalled(caller, discussion, _going_on(plan, turns, said, first))
         started = _started(_taken_up(discussion), plan, None)
         return await self._take_in(caller, started, plan, key, (id, turns, *([first] if first else ())))
 
@@ -166,6 +177,13 @@ class Hall:
         """Let an answer be given anew, as planned, unless the table is speaking."""
         discussion = await self._discussions.get(caller.tenant, id)
         return await self._take_in(caller, _started(_taken_up(discussion), plan, None), plan, key, request)
+
+    async def _recalled(
+        self, caller: Caller, discussion: Discussion, plan: Plan, by: Opening | Saying | None = None
+    ) -> Plan:
+        """Let the table know what was said in its channel before, if it has one."""
+        where, who = (by.channel, by.author) if by else (None, None)
+        return await self._remembering.recall(caller.tenant, discussion.id, plan, where, who)
 
     def drafted(self, opening: Opening, language: str) -> Discussion:
         """Make the discussion that somebody wants, which is stored nowhere yet."""

@@ -37,7 +37,8 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     and makes small decisions, None is the lead's own. `cap` is what the run may cost in US dollars. `measures` are
     those of the models, as far as they were known when it started. Without `minutes` a debate is
     not written up: there is its synthesis, and nothing else is found out. With `again`, nothing happens but one turn of a run
-    that had this plan.
+    that had this plan. What is said in a `channel` is remembered there: `memories` are what participants still know of it,
+    `people` the names of those who spoke there.
     """
 
     mode: str
@@ -59,6 +60,9 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     measures: dict[str, Measure] = {}
     minutes: bool = True
     again: Anew | None = None
+    channel: str | None = None
+    people: tuple[str, ...] = ()
+    memories: dict[str, str] = {}
 
     @property
     def speaking(self) -> tuple[Participant, ...]:

@@ -582,3 +582,14 @@ channel_post = Table(  # a message that a run became in a channel; without an id
     Column("message", Text, nullable=True),
     Index(None, "run"),
 )
+
+channel_memory = Table(  # what a participant still knows of what was said in a channel longer ago
+    "channel_memory",
+    metadata,
+    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
+    Column("participant", Text, primary_key=True),
+    Column("words", Text, nullable=False),
+    Column("discussions", Json(tuple[str, ...]), nullable=False),
+    _time("upto"),
+    _time(),
+)

@@ -112,3 +112,27 @@ async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
         here.say("Again!")
         await here.shown("These are too many messages at once: try again in 6 s.")
         assert await here.house.channels.unsaid(here.general.id) == []
+
+
+async def test_what_was_said_is_remembered_in_the_next_discussion_of_the_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        here.say("My cat is called Mia.")
+        await here.double.until(lambda: any(who == "Alpha" for who, _ in here.heard()))
+        await here.over()
+        first = await here.discussion()
+        await here.command("new", participants="scripted/brief")
+        here.say("What is my cat called?")
+        await here.double.until(lambda: len([1 for who, _ in here.heard() if who == "Alpha"]) == 2)
+        await here.over()
+        second = await here.discussion()
+        assert second != first
+        said = await here.house.discussions.messages(second)
+        answer = next(one for one in said if one.participant)
+        told = await here.house.retelling.of("local", answer)
+        remembered = [one.part.text for one in told.pieces() if one.origin == "memory"]  # type: ignore[union-attr]
+        assert len(remembered) == 1
+        assert "- anna: My cat is called Mia." in remembered[0]
+        assert "What is my cat called?" not in remembered[0]

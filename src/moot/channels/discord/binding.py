@@ -189,7 +189,14 @@ class Bound:
         files = await files_of(premises, message)
         key = f"discord/{message.id}"
         if discussion is not None:
-            saying = Saying(discussion=discussion.id, message=text, answering=answering, files=files)
+            saying = Saying(
+                discussion=discussion.id,
+                message=text,
+                answering=answering,
+                files=files,
+                channel=binding.id,
+                author=message.author.display_name,
+            )
             return await premises.hall.say(premises.caller, saying, key)
         opening = Opening(
             message=text,
@@ -198,6 +205,8 @@ class Bound:
             rounds=binding.rounds,
             answering=answering,
             files=files,
+            channel=binding.id,
+            author=message.author.display_name,
         )
         started = await premises.hall.open(premises.caller, opening, key)
         self.binding = replace(binding, discussion=started.discussion.id)
