@@ -58,6 +58,7 @@ class Bound:
         self._saying = (
             asyncio.Lock()
         )  # while something is being said, nobody looks which runs are from elsewhere
+        self._hearing = asyncio.Lock()
         self._telling: Telling | None = None
         self._interrupts = 0
         self.binding = binding
@@ -92,9 +93,13 @@ class Bound:
             await _woken(self._news)
 
     async def hear(self, message: discord.Message) -> None:
-        """Take in what somebody wrote; a stop is heeded at once, and what says nothing is not."""
-        if is_empty(message):
-            return
+        """Take in what somebody wrote, in the order in which it came; what says nothing is not heard."""
+        if not is_empty(message):
+            async with self._hearing:
+                await self._hear(message)
+
+    async def _hear(self, message: discord.Message) -> None:
+        """Heed a stop at once, and let everything else wait for its turn."""
         if self.binding.trouble is not None:  # whoever can write here can be answered here
             await self._premises.channels.note_trouble(self.binding.id, None)
             self.binding = replace(self.binding, trouble=None)
