@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -24,14 +24,23 @@ _nursery = multiprocessing.get_context("forkserver")
 _nursery.set_forkserver_preload(LOADED)
 
 
+def as_it_is() -> None:
+    """Prepare nothing."""
+
+
 class Forked:
-    """A process that is running, as `subprocess.Popen` shows one."""
+    """A process that is running, as `subprocess.Popen` shows one; `prepare` is done in it first."""
 
     def __init__(
-        self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        log: Path,
+        prepare: Callable[[], None] = as_it_is,
     ) -> None:
         self._process: ForkServerProcess = _nursery.Process(
-            target=_be_moot, args=(list(arguments), folder, dict(environment), log)
+            target=_be_moot, args=(list(arguments), folder, dict(environment), log, prepare)
         )
         self._process.start()
 
@@ -57,7 +66,13 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def _be_moot(arguments: list[str], folder: Path, environment: dict[str, str], log: Path) -> None:
+def _be_moot(
+    arguments: list[str],
+    folder: Path,
+    environment: dict[str, str],
+    log: Path,
+    prepare: Callable[[], None],
+) -> None:
     """Be what the script `moot` would be, in its folder, with its environment and its log."""
     os.environ.clear()
     os.environ.update(environment)
@@ -65,6 +80,7 @@ def _be_moot(arguments: list[str], folder: Path, environment: dict[str, str], lo
     written = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     for number in (1, 2):
         os.dup2(written, number)
+    prepare()
     sys.argv = ["moot", *arguments]
     from moot.cli.app import main  # noqa: PLC0415 - loaded in the nursery, and not where tests are collected
 

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from tests.cli.process import Moot
-from tests.nursery import Forked
+from tests.nursery import Forked, as_it_is
 
 SECONDS = 120.0
 LOOK_SECONDS = 0.02
@@ -64,6 +64,7 @@ class MootServer:
         self.data = folder / "data" / "moot"
         self.log = folder / "serve.log"
         self.arguments = ["serve", "--host", host, "--port", "0", "--config", str(self.settings)]
+        self.prepare: Callable[[], None] = as_it_is  # in the process, before it is Moot
         self.url = ""
         self.process: Forked | None = None
         self.http = aiohttp.ClientSession(
@@ -73,7 +74,7 @@ class MootServer:
     async def start(self) -> None:
         """Start, or start again, and wait until requests are served."""
         told = len(self.logged())
-        self.process = Forked(self.arguments, self.moot.folder, self.moot.environment, self.log)
+        self.process = Forked(self.arguments, self.moot.folder, self.moot.environment, self.log, self.prepare)
         self.url = await self._address(told)
         ready = await self.get("/readyz")
         assert ready.status == 200, ready

@@ -14,6 +14,7 @@ from moot.engine.errands import Errands
 from moot.engine.hall import TITLE, Hall, Opening, Saying, Started
 from moot.engine.measuring import Measuring
 from moot.engine.planning import Planning
+from moot.engine.remembering import Remembering
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
@@ -71,13 +72,24 @@ class Room:
         self.provider = Recorded({"clerk": Script(answer="Tables and chairs")})
         errands = Errands(database, SPEAKER, Budgets(database))
         self.titles = Titles(database, self._chain, errands, Rates(database))
+        self.remembering = Remembering(database, self._chain, errands)
         self.hall = self.hall_with(self.planning, self.begun.append)
 
     def hall_with(self, planning: Planning, start: Callable[[str], None]) -> Hall:
         registry = Registry({"blind": BLIND}, {})
         attaching = Attaching(self.files, registry)
         treasury = Treasury(self.database, Budgets(self.database, self.budget), priced)
-        return Hall(self.database, planning, WORKER, start, attaching, self.titles, treasury, self.clerk)
+        return Hall(
+            self.database,
+            planning,
+            WORKER,
+            start,
+            attaching,
+            self.titles,
+            treasury,
+            self.remembering,
+            self.clerk,
+        )
 
     async def _chain(self, _tenant: str, model: str) -> Sequence[Resolved]:
         return [Resolved(model, self.provider, model.removeprefix("scripted/"), KeyRing(()))]
@@ -384,6 +396,27 @@ async def test_the_table_goes_on_with_the_one_after_the_last_speaker(
     assert (plan.mode, plan.turns, plan.first) == ("continue", 7, first)
     assert (going_on.message, going_on.run.message, going_on.run.mode) == (None, None, "continue")
     assert room.begun == [started.run.id, going_on.run.id]
+
+
+async def test_a_table_goes_on_with_whoever_was_called_upon(room: Room) -> None:
+    started = await room.open()
+    await room.finish()
+    await room.answered(started, "alpha")
+    going_on = await room.hall.go_on(CALLER, started.discussion.id, 1, first="gamma")
+    plan = await room.plan(going_on)
+    assert (plan.mode, plan.turns, plan.speaking[plan.first].id) == ("continue", 1, "gamma")
+
+
+async def test_some_answer_in_turn_while_all_hear_it(room: Room) -> None:
+    opened = await room.open(answering=("gamma", "alpha"))
+    saying = Saying(discussion=opened.discussion.id, message="And square?", answering=("beta",))
+    said = await room.hall.say(CALLER, saying)
+    for started, answering in ((opened, ["gamma", "alpha"]), (said, ["beta"])):
+        plan = await room.plan(started)
+        assert (plan.mode, plan.rounds, [who.id for who in plan.speaking]) == ("consensus", 1, answering)
+        assert started.message is not None
+        assert started.message.audience is None
+    assert opened.discussion.mode == "single"
 
 
 async def test_advisors_who_are_not_active_do_not_go_on_either(room: Room) -> None:

@@ -22,6 +22,7 @@ from moot.providers.registry import WIRES, Resolved
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, LOOK_UP, Script, Scripts
 from moot.streams.act import Act
+from moot.streams.introduction import Names
 from moot.streams.stop import Stop
 from moot.streams.turn import Limits
 from tests.engine.tables import Recorded
@@ -42,13 +43,16 @@ async def spoken(
     speaker: Speaker = SPEAKER,
     request: ModelRequest = REQUEST,
     act_of: ActOf | None = None,
+    names: Names | None = None,
 ) -> list[Event]:
     events: list[Event] = []
 
     async def emit(more: list[Event]) -> None:
         events.extend(more)
 
-    ended = await speaker.speak(Seat("alpha"), models, request, stop or Stop(), emit, act_of=act_of)
+    ended = await speaker.speak(
+        Seat("alpha"), models, request, stop or Stop(), emit, act_of=act_of, names=names
+    )
     assert not any(isinstance(event, TurnEnded) for event in events)  # whoever lets it speak tells of its end
     return [*events, ended]
 
@@ -461,3 +465,77 @@ class TestActs:
         events = await spoken(chain("mira", mira=Script(answer=nothing)), act_of=acting)
         assert told(events).count("asked_again") == 2
         assert (end(events).status, end(events).message.script) == ("failed", "")
+
+
+class Speaking(ScriptedProvider):
+    """Gives one answer after the other, the last one for ever."""
+
+    def __init__(self, *answers: str) -> None:
+        super().__init__(Scripts({str(n): Script(answer=one, chunk=3) for n, one in enumerate(answers)}))
+        self._left = [str(n) for n in range(len(answers))]
+
+    def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        place = self._left.pop(0) if len(self._left) > 1 else self._left[0]
+        return super().stream(replace(request, model=place), key)
+
+
+class TestAsOneself:
+    NAMES = Names("Alpha", ("Beta", "Ada"))
+
+    async def heard(self, *answers: str, stop: Stop | None = None) -> list[Event]:
+        model = Resolved("scripted/actor", Speaking(*answers), "actor", KeyRing(()))
+        return await spoken([model], stop, names=self.NAMES)
+
+    @staticmethod
+    def shown(events: list[Event]) -> str:
+        return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+    async def test_ones_own_label_is_taken_off(self) -> None:
+        events = await self.heard("**Alpha**: It is a meeting.")
+        assert told(events) == ["1: scripted/actor", "completed by scripted/actor"]
+        assert self.shown(events) == end(events).message.text == "It is a meeting."
+
+    async def test_who_speaks_as_another_is_asked_again_and_nothing_of_it_is_told(self) -> None:
+        events = await self.heard("<think>Hm.</think>Beta: I object.", "Ada: And why?", "It is a meeting.")
+        assert told(events) == [
+            "1: scripted/actor",
+            "asked_again",
+            "2: scripted/actor",
+            "asked_again",
+            "3: scripted/actor",
+            "completed by scripted/actor",
+        ]
+        assert self.shown(events) == end(events).message.text == "It is a meeting."
+        assert [one.message for one in events if isinstance(one, Notice)] == [
+            "The answer began with words of Beta; asking again.",
+            "The answer began with words of Ada; asking again.",
+        ]
+
+    async def test_what_was_thrown_away_is_paid_for(self) -> None:
+        once = end(await self.heard("It is a meeting."))
+        twice = end(await self.heard("Beta: I object.", "It is a meeting."))
+        assert twice.usage.input == 2 * once.usage.input
+
+    async def test_after_two_times_the_label_is_taken_off(self) -> None:
+        events = await self.heard("Beta: I object.")
+        assert told(events).count("asked_again") == 2
+        assert self.shown(events) == end(events).message.text == "I object."
+
+    async def test_a_label_alone_is_no_answer(self) -> None:
+        events = await self.heard("Alpha:", "It is a meeting.")
+        assert told(events)[1:3] == ["asked_again", "2: scripted/actor"]
+        assert end(events).message.text == "It is a meeting."
+
+    async def test_a_stop_ends_it(self) -> None:
+        stop = Stop()
+        model = Resolved("scripted/actor", Speaking("Beta: I object."), "actor", KeyRing(()))
+        events: list[Event] = []
+
+        async def emit(more: list[Event]) -> None:
+            events.extend(more)
+            if any(isinstance(event, Notice) for event in more):
+                stop.request()
+
+        ended = await SPEAKER.speak(Seat("alpha"), [model], REQUEST, stop, emit, names=self.NAMES)
+        assert (ended.status, ended.message.text) == ("stopped", "")
+        assert told(events) == ["1: scripted/actor", "asked_again"]

@@ -23,6 +23,17 @@ def test_those_who_are_spoken_to_keep_the_order_of_their_seats(to: list[str]) ->
     assert [who.id for who in speaking] == [id for id in IDS if id in to]
 
 
+@given(st.lists(st.sampled_from([*IDS, "somebody-else"]), unique=True))
+def test_those_who_are_to_answer_do_so_in_the_order_in_which_they_are_named(answering: list[str]) -> None:
+    plan = Plan(mode="consensus", participants=PARTICIPANTS, answering=tuple(answering))
+    assert [who.id for who in plan.speaking] == [id for id in answering if id in IDS]
+
+
+def test_who_is_not_spoken_to_does_not_answer() -> None:
+    plan = Plan(mode="consensus", participants=PARTICIPANTS, to=("beta",), answering=("gamma", "beta"))
+    assert [who.id for who in plan.speaking] == ["beta"]
+
+
 def test_a_participant_is_found_by_its_id() -> None:
     plan = Plan(mode="single", participants=PARTICIPANTS)
     assert [plan.participant(id) for id in IDS] == list(PARTICIPANTS)

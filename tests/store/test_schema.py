@@ -15,12 +15,13 @@ from tests.store.running import answer, first_run
 
 
 def test_every_row_that_a_person_makes_belongs_to_a_tenant() -> None:
-    accounts, runs, insights = (
+    accounts, runs, insights, channels = (
         {"session", "token", "reup"},
         {"run_event", "lane", "finding"},
         {"insight_vector"},
+        {"channel_message", "channel_run", "channel_post"},
     )
-    through = accounts | runs | insights  # by these
+    through = accounts | runs | insights | channels  # by these
     nobodys = {"tenant", "rate", "token_rate", "worker", "installation"}
     owned = {table.name for table in metadata.tables.values() if "tenant" in table.c}
     assert owned | through | nobodys == set(metadata.tables)

@@ -160,7 +160,7 @@ export interface Budget {
 }
 
 export interface Charge {
-  purpose: "answer" | "assertion" | "consolidation" | "director" | "export" | "gate" | "improvement" | "ledger" | "perspective" | "ranking" | "recap" | "summary" | "synthesis" | "title";
+  purpose: "answer" | "assertion" | "consolidation" | "director" | "export" | "gate" | "improvement" | "ledger" | "memory" | "perspective" | "ranking" | "recap" | "summary" | "synthesis" | "title";
   model: string;
   usage: Usage;
   cost: number | null;
@@ -496,7 +496,7 @@ export interface Forecast {
 }
 
 export interface ForecastLine {
-  purpose: "answer" | "assertion" | "consolidation" | "director" | "export" | "gate" | "improvement" | "ledger" | "perspective" | "ranking" | "recap" | "summary" | "synthesis" | "title";
+  purpose: "answer" | "assertion" | "consolidation" | "director" | "export" | "gate" | "improvement" | "ledger" | "memory" | "perspective" | "ranking" | "recap" | "summary" | "synthesis" | "title";
   participant: string | null;
   model: string;
   calls: number;
@@ -1114,7 +1114,7 @@ export interface RunStarted {
 
 export interface Shown {
   role: "assistant" | "system" | "user";
-  origin: "file" | "filler" | "instruction" | "language" | "message" | "mode" | "own" | "persona" | "project" | "recap" | "reference";
+  origin: "file" | "filler" | "instruction" | "language" | "memory" | "message" | "mode" | "own" | "persona" | "project" | "recap" | "reference";
   name: string | null;
   message: string | null;
   text: string;

@@ -17,19 +17,19 @@ from moot.model.drawings import DrawChart, DrawCode, DrawLatex, DrawLine, DrawSh
 PAPER, EDGE, OUTLINE = "#ffffff", "#d8dce2", "#5f6b7a"
 
 
-def svg(board: Board, *, dark: bool = False) -> str:
-    """Draw a board; one that is closed or empty is a blank canvas."""
+def svg(board: Board, height: float = HEIGHT, *, dark: bool = False) -> str:
+    """Draw a board, or as much of it as is above a height; one that is closed or empty is a blank canvas."""
     elements = board.elements if board.open else ()
     paper, edge = (night.PAPER, night.EDGE) if dark else (PAPER, EDGE)
     return tag(
         "svg",
         night.filters() if dark else "",
-        tag("rect", x=0.5, y=0.5, width=WIDTH - 1, height=HEIGHT - 1, rx=8, fill=paper, stroke=edge),
+        tag("rect", x=0.5, y=0.5, width=WIDTH - 1, height=height - 1, rx=8, fill=paper, stroke=edge),
         *(drawn(element, dark=dark) for element in elements),
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        viewBox=f"0 0 {WIDTH} {height:g}",
         width=WIDTH,
-        height=HEIGHT,
+        height=height,
         font_family=SANS,
         role="img",
     )

@@ -253,6 +253,18 @@ def mcp(server: ServerUrl = None, config: Config = None) -> None:
 
 
 @app.command()
+def discord(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes any free port.", min=0, max=65535)] = 8642,
+    config: Config = None,
+) -> None:
+    """Serve the page and the API, and be in Discord too: what is said here and there is one discussion."""
+    from moot.cli import discord as command
+
+    _exit(command.run(host, port, config))
+
+
+@app.command()
 def models(
     provider: Annotated[str, typer.Argument(help="Only this provider's models.")] = "",
     config: Config = None,
@@ -294,6 +306,14 @@ def lab_list(
     from moot.cli import lab as command
 
     _exit(command.show(script))
+
+
+@lab.command("discord")
+def lab_discord() -> None:
+    """Let three personas talk in a Discord that is not Discord, and print what is seen there."""
+    from moot.cli import lab_discord as command
+
+    _exit(command.run())
 
 
 Name = Annotated[str, typer.Argument(help="The name to log in with.")]

@@ -36,6 +36,7 @@ from moot.engine.planning import Planning
 from moot.engine.presence import Presence, folder_for
 from moot.engine.purses import Purses
 from moot.engine.recapping import Recapping
+from moot.engine.remembering import Remembering
 from moot.engine.reports import Reports
 from moot.engine.retelling import Retelling
 from moot.engine.retrying import Retrying
@@ -72,6 +73,7 @@ from moot.server.uploads import Uploads
 from moot.store.accounts import Accounts
 from moot.store.bills import Bills
 from moot.store.budgets import Budgets
+from moot.store.channels import Channels
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -189,7 +191,7 @@ class House:
             self.journal,
             speaker,
             casting.models,
-            self._count,
+            self._after,
             Recapping(database, casting.models, speaker, self.budgets),
             self.tooling,
         )
@@ -200,8 +202,7 @@ class House:
         errands = Errands(database, speaker, self.budgets)
         self.stateless = Stateless(database, speaker, errands)
         self.sittings = Sittings(speaker)
-        self.titles = Titles(database, casting.models, errands, counted)
-        self.knowledge = Knowledge(database, casting.models, errands, self.embedder)
+        self._hire_clerks(casting, errands, counted)
         self._hold_trials(casting, errands)
         self.planning = Planning(self.personas, self.projects, measuring)
         self.treasury = Treasury(database, self.budgets, casting.models)
@@ -213,6 +214,7 @@ class House:
             self.attaching,
             self.titles,
             self.treasury,
+            self.remembering,
             settings.clerk,
         )
         retries = Retries(database, self.worker)
@@ -262,6 +264,7 @@ class House:
         self.insights = Insights(database)
         self.file_store = Files(database)
         self.bills = Bills(database)
+        self.channels = Channels(database)
         self.permissions = Permissions(database)
 
     def _lay_out_tools(self, settings: Settings, environment: Mapping[str, str], sealer: Sealer) -> None:
@@ -287,6 +290,13 @@ class House:
         for field, models in named.items():
             for model in models:
                 self.seating.check(model, f"{field} in the settings")
+
+    def _hire_clerks(self, casting: Casting, errands: Errands, counted: Rates) -> None:
+        """Put together what is done beside runs, and never in their way."""
+        database, models = self.database, casting.models
+        self.titles = Titles(database, models, errands, counted)
+        self.knowledge = Knowledge(database, models, errands, self.embedder)
+        self.remembering = Remembering(database, models, errands)
 
     def _hold_trials(self, casting: Casting, errands: Errands) -> None:
         """Put together what judges answers and improves who gave them, and what proposes others."""
@@ -409,8 +419,13 @@ class House:
         for run in tuple(self.durable.live):
             self.durable.told(run)
 
+    async def _after(self, claim: Claim, turns: Sequence[Message]) -> None:
+        """Do what is due after a run, once nobody waits for it any more."""
+        await self._count(claim, turns)
+        await self.remembering.note(claim)
+
     async def _count(self, claim: Claim, turns: Sequence[Message]) -> None:
-        """Count, once nobody waits for it any more, who played a part, and what providers made of the words."""
+        """Count who played a part, and what providers made of the words."""
         parts = {who.id: who.persona for who in claim.plan.participants}
         for turn in turns:
             if persona := parts.get(turn.participant or ""):

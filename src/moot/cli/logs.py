@@ -12,7 +12,7 @@ USUAL = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
     "asctime",
     "taskName",
 }
-QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "mcp", "httpx2")
+QUIET = ("dbos", "sqlalchemy", "aiosqlite", "uvicorn", "alembic", "discord", "mcp", "httpx2")
 SILENT = "mcp.client"  # it logs what foreign servers said
 
 

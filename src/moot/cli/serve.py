@@ -6,8 +6,8 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -41,10 +41,18 @@ class Options(Struct, frozen=True, kw_only=True):
     open: bool = False
 
 
-def run(options: Options) -> int:
+Beside = Callable[["House", settings.Settings], AbstractAsyncContextManager[None]]
+
+
+def nothing(*_: object) -> AbstractAsyncContextManager[None]:
+    return nullcontext()
+
+
+def run(options: Options, beside: Beside = nothing) -> int:
+    """Serve until told to end; `beside` is what goes on in the same house meanwhile."""
     chosen = settings.load(options.config, os.environ)
     logs.configure()
-    return loop.run(_serve(options, chosen))
+    return loop.run(_serve(options, chosen, beside))
 
 
 class Server(uvicorn.Server):
@@ -77,9 +85,9 @@ class Serving(Struct, frozen=True):
     page: str
 
 
-async def _serve(options: Options, chosen: settings.Settings) -> int:
+async def _serve(options: Options, chosen: settings.Settings, beside: Beside) -> int:
     listening = _listening(options)
-    async with served(chosen, listening, loopback=is_loopback(options.host)) as serving:
+    async with served(chosen, listening, loopback=is_loopback(options.host), beside=beside) as serving:
         sys.stderr.write(
             f"moot: listening on {_url(listening)}; open {serving.page} in a browser. Ctrl-C stops.\n"
         )
@@ -92,7 +100,12 @@ async def _serve(options: Options, chosen: settings.Settings) -> int:
 
 @asynccontextmanager
 async def served(
-    chosen: settings.Settings, listening: socket.socket, *, loopback: bool, kind: type[Server] = Server
+    chosen: settings.Settings,
+    listening: socket.socket,
+    *,
+    loopback: bool,
+    kind: type[Server] = Server,
+    beside: Beside = nothing,
 ) -> AsyncIterator[Serving]:
     """Open a house and serve it while the block goes on; then let its runs end, or leave them to the next."""
     gate = Gate()
@@ -106,8 +119,9 @@ async def served(
         building = await asyncio.to_thread(import_module, "moot.cli.house")
         async with building.opened(chosen, os.environ, _page(listening)) as house:
             gate.open(await house.app(chosen, loopback=loopback))
-            yield Serving(server, serving, _page(listening))
-            await _drain(house, server)
+            async with beside(house, chosen):
+                yield Serving(server, serving, _page(listening))
+                await _drain(house, server)
             await _hang_up(house, server, serving)
             await _leave(house)
     finally:

@@ -50,6 +50,19 @@ class Rates(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     model_calls_a_minute: Rate = 1000
 
 
+class Discord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The bot of `moot discord`: its `token`, and the account (`user`) that owns and pays what is discussed there.
+
+    `thoughts` is the id of a channel in which thoughts are told, `degree` how answers are delivered: gathered (0), a
+    message a paragraph (1), with typing between them (2), or a sentence at a time, as people write (3).
+    """
+
+    token: str | None = None
+    user: str | None = None
+    thoughts: Annotated[str, Meta(pattern=r"^\d{1,20}$")] | None = None
+    degree: Literal[0, 1, 2, 3] = 1
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`model` is asked when none is named, `line_up` where a table is not named; `fallback` when a model fails.
 
@@ -57,7 +70,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     `moot serve`: `lease` is how many seconds a silent worker keeps its runs, `hosts` are names it is reached by,
     `embedding` is a model that makes vectors of what is searched, `clerk` a cheap one that finds titles and keeps
     minutes where a discussion names none, `tools` are servers of tools, and with `private_tool_servers` those that users
-    name may be in a private network; `metrics_token` lets Prometheus in, `budget` is what an account that has none of its own may spend in a week, in US dollars.
+    name may be in a private network; `metrics_token` lets Prometheus in, `budget` is what an account that has none of its own may spend in a week, in US dollars; `discord` is the bot of `moot discord`.
     """
 
     model: str | None = None
@@ -74,6 +87,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rates: Rates = Rates()
     metrics_token: Annotated[str, Meta(min_length=16)] | None = None
     budget: Dollars | None = None
+    discord: Discord = Discord()
     tools: dict[str, ServerConfig] = {}
     private_tool_servers: bool = False
 
@@ -114,6 +128,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
             _check_variable(name, value)
     if gguf := environment.get("MOOT_GGUF"):
         settings["providers"] = {"local": {"gguf": gguf}}
+    if token := environment.get("MOOT_DISCORD_TOKEN"):
+        settings["discord"] = {"token": token}
     for name in LISTS:
         if listed := environment.get(f"MOOT_{name.upper()}"):
             settings[name] = [one.strip() for one in listed.split(",") if one.strip()]

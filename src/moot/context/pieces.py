@@ -16,6 +16,7 @@ Origin = Literal[
     "mode",
     "project",
     "language",
+    "memory",
     "message",
     "own",
     "reference",

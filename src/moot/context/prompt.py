@@ -84,6 +84,7 @@ def _layers(plan: Plan, who: Participant, seen: Sequence[Message]) -> Iterator[P
         ("mode", identity),
         ("project", plan.project),
         ("language", _language(plan)),
+        ("memory", plan.memories.get(who.id, "")),
     )
     for origin, layer in layers:
         if text := layer.strip():

@@ -15,17 +15,28 @@ from moot.model.requests import ModelRequest
 from moot.model.tools import ToolUse
 from moot.providers.registry import Resolved
 from moot.streams.act import Act
+from moot.streams.introduction import Introduction, Names
 from moot.streams.stop import Stop
 from moot.streams.turn import Emit, StreamResult
 
 ActOf = Callable[[], Act]
 MeasureOf = Callable[[str], Measure]
 
+MOST_THROWN_AWAY = 2  # answers in which somebody spoke as another
+
 
 class Attempts:
     model: Resolved
 
-    def __init__(self, seat: Seat, stop: Stop, emit: Emit, measure: MeasureOf, act_of: ActOf | None) -> None:
+    def __init__(
+        self,
+        seat: Seat,
+        stop: Stop,
+        emit: Emit,
+        measure: MeasureOf,
+        act_of: ActOf | None,
+        names: Names | None = None,
+    ) -> None:
         self.seat = seat
         self.stop = stop
         self.emit = emit
@@ -41,6 +52,8 @@ class Attempts:
         self._act: Act | None = None
         self.said = False  # in an earlier round, before tools were called
         self._going_on = False
+        self._names = names
+        self._thrown_away = 0
 
     @property
     def cost(self) -> float:
@@ -55,6 +68,16 @@ class Attempts:
         """Begin an act, if that is how one speaks here."""
         self._act = self.act_of() if self.act_of else None
         return self._act
+
+    def introduction(self) -> Introduction | None:
+        """Begin to listen for who speaks, where there are names; what was told cannot be thrown away any more."""
+        if self._names is None or self.acting:
+            return None
+        return Introduction(self._names, strict=not self._going_on and self._thrown_away < MOST_THROWN_AWAY)
+
+    async def throw_away(self, foreign: str) -> None:
+        self._thrown_away += 1
+        await self.notice("asked_again", f"The answer began with words of {foreign}; asking again.")
 
     def go_on(self, emit: Emit, stop: Stop, *, said: bool) -> None:
         """Let what follows belong to the same answer: it does not begin anew."""

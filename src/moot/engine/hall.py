@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from moot.context.language import detect
 from moot.engine.attaching import Attaching
 from moot.engine.planning import Planning
+from moot.engine.remembering import Remembering
 from moot.engine.titles import Titles
 from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
@@ -42,7 +43,11 @@ TITLE = 80
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """What somebody wants to discuss, with whom, and how; `cap` is what the first answer may cost."""
+    """What somebody wants to discuss, with whom, and how; `cap` is what the first answer may cost.
+
+    `answering` are those who answer first, one after the other, while all hear it; None is as the mode says.
+    It is said in a `channel`, where its `author` has a name, or in none.
+    """
 
     message: str
     participants: tuple[Participant, ...]
@@ -58,17 +63,27 @@ class Opening(Struct, frozen=True, kw_only=True):
     directed: Directed | None = None
     clerk: str | None = None
     files: tuple[str, ...] = ()
+    answering: tuple[str, ...] | None = None
     cap: float | None = None
+    channel: str | None = None
+    author: str | None = None
 
 
 class Saying(Struct, frozen=True, kw_only=True):
-    """What somebody says, and to whom; None is everybody. `cap` is what the answer may cost."""
+    """What somebody says, and to whom; None is everybody. `cap` is what the answer may cost.
+
+    `answering` are those who answer, one after the other, while all hear it; None is as the discussion is set up.
+    It is said in a `channel`, where its `author` has a name, or in none.
+    """
 
     discussion: str
     message: str
     to: tuple[str, ...] | None = None
+    answering: tuple[str, ...] | None = None
     files: tuple[str, ...] = ()
     cap: float | None = None
+    channel: str | None = None
+    author: str | None = None
 
 
 class Started(Struct, frozen=True, kw_only=True):
@@ -91,6 +106,7 @@ class Hall:
         attaching: Attaching,
         titles: Titles,
         treasury: Treasury,
+        remembering: Remembering,
         clerk: str | None = None,
     ) -> None:
         self._database = database
@@ -101,6 +117,7 @@ class Hall:
         self._attaching = attaching
         self._titles = titles
         self._treasury = treasury
+        self._remembering = remembering
         self._clerk = clerk
         self._leaving = False
 
@@ -122,7 +139,9 @@ class Hall:
         if language is None:
             language = await asyncio.to_thread(detect, opening.message)
         discussion = self.drafted(opening, language)
-        plan = replace(await self._planning.plan(caller.tenant, discussion), cap=opening.cap)
+        plan = _called_upon(await self._planning.plan(caller.tenant, discussion), opening.answering)
+        plan = await self._recalled(caller, discussion, plan, opening)
+        plan = replace(plan, cap=opening.cap)
         await self._attaching.check(caller.tenant, opening.files, plan)
         started = _started(discussion, plan, opening.message, opening.files)
         taken = await self._take_in(caller, started, plan, key, opening, new=True)
@@ -135,19 +154,22 @@ class Hall:
         """Say something in a discussion; what is still being said in it comes to an end."""
         discussion = await self._discussions.get(caller.tenant, saying.discussion)
         plan = await self._planning.plan(caller.tenant, discussion, to=saying.to)
+        plan = await self._recalled(caller, discussion, _called_upon(plan, saying.answering), saying)
         plan = replace(plan, cap=saying.cap)
         await self._attaching.check(caller.tenant, saying.files, plan)
         started = _started(_taken_up(discussion), plan, saying.message, saying.files)
         return await self._take_in(caller, started, plan, key, saying)
 
-    async def go_on(self, caller: Caller, id: str, turns: int, key: str | None = None) -> Started:
-        """Let the table go on by itself, beginning with the one after the last speaker."""
+    async def go_on(
+        self, caller: Caller, id: str, turns: int, key: str | None = None, first: str | None = None
+    ) -> Started:
+        """Let the table go on by itself, beginning with a participant, or the one after the last speaker."""
         discussion = await self._discussions.get(caller.tenant, id)
         said = await self._discussions.messages(id, limit=len(discussion.participants) + 1)
         plan = await self._planning.plan(caller.tenant, discussion)
-        plan = _going_on(plan, turns, said)
+        plan = await self._recalled(caller, discussion, _going_on(plan, turns, said, first))
         started = _started(_taken_up(discussion), plan, None)
-        return await self._take_in(caller, started, plan, key, (id, turns))
+        return await self._take_in(caller, started, plan, key, (id, turns, *([first] if first else ())))
 
     async def again(
         self, caller: Caller, id: str, plan: Plan, key: str | None = None, request: object = None
@@ -155,6 +177,13 @@ class Hall:
         """Let an answer be given anew, as planned, unless the table is speaking."""
         discussion = await self._discussions.get(caller.tenant, id)
         return await self._take_in(caller, _started(_taken_up(discussion), plan, None), plan, key, request)
+
+    async def _recalled(
+        self, caller: Caller, discussion: Discussion, plan: Plan, by: Opening | Saying | None = None
+    ) -> Plan:
+        """Let the table know what was said in its channel before, if it has one."""
+        where, who = (by.channel, by.author) if by else (None, None)
+        return await self._remembering.recall(caller.tenant, discussion.id, plan, where, who)
 
     def drafted(self, opening: Opening, language: str) -> Discussion:
         """Make the discussion that somebody wants, which is stored nowhere yet."""
@@ -282,12 +311,18 @@ def _title(words: str) -> str:
     return line if len(line) <= TITLE else f"{line[:TITLE].rsplit(' ', 1)[0]}…"
 
 
-def _going_on(plan: Plan, turns: int, said: tuple[Message, ...]) -> Plan:
-    """Let a lesson go on as a lesson, and any other table one after the other, beginning after the last speaker."""
-    if plan.mode == "directed":
+def _called_upon(plan: Plan, answering: tuple[str, ...] | None) -> Plan:
+    """Let some answer in turn, each having heard those before, whatever the mode is."""
+    return plan if answering is None else replace(plan, mode="consensus", rounds=1, answering=answering)
+
+
+def _going_on(plan: Plan, turns: int, said: tuple[Message, ...], first: str | None) -> Plan:
+    """Let a lesson go on as a lesson, and any other table one after the other."""
+    if plan.mode == "directed" and first is None:
         return replace(plan, directed=replace(plan.directed, turns=min(turns, MOST_TURNS)))
-    first = _after_the_last(plan, said)
-    return replace(plan, mode="continue", participants=plan.speaking, turns=turns, first=first)
+    places = [who.id for who in plan.speaking]
+    place = places.index(first) if first in places else _after_the_last(plan, said)
+    return replace(plan, mode="continue", participants=plan.speaking, turns=turns, first=place)
 
 
 def _after_the_last(plan: Plan, said: tuple[Message, ...]) -> int:

@@ -8,7 +8,8 @@ import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
-from moot.board.png import png
+from moot.board.canvas import HEIGHT
+from moot.board.png import ZOOM, png
 from moot.board.replay import Board
 from moot.model.errors import Busy, UsageError
 
@@ -24,18 +25,18 @@ class Painter:
         self._turn = asyncio.Lock()
         self._waiting = 0
 
-    async def png(self, board: Board) -> bytes:
-        """Paint a board; a painter that was killed is replaced once."""
+    async def png(self, board: Board, height: float = HEIGHT) -> bytes:
+        """Paint a board, or what is above a height; a painter that was killed is replaced once."""
         if self._waiting >= MOST_WAITING:
             raise Busy("Too many whiteboards are being painted: try again in a moment.", retry_after=1.0)
         self._waiting += 1
         try:
             async with self._turn:
                 try:
-                    return await self._painted(board)
+                    return await self._painted(board, height)
                 except BrokenProcessPool:
                     self._pool = None
-                    return await self._painted(board)
+                    return await self._painted(board, height)
         finally:
             self._waiting -= 1
 
@@ -43,12 +44,12 @@ class Painter:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _painted(self, board: Board) -> bytes:
+    async def _painted(self, board: Board, height: float) -> bytes:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
         try:
             async with asyncio.timeout(SECONDS):
-                return await asyncio.get_running_loop().run_in_executor(self._pool, png, board)
+                return await asyncio.get_running_loop().run_in_executor(self._pool, png, board, ZOOM, height)
         except TimeoutError:
             self._end(self._pool)
             raise UsageError(

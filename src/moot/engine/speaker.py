@@ -21,6 +21,7 @@ from moot.model.measures import Measure
 from moot.model.requests import ModelRequest
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
+from moot.streams.introduction import Names
 from moot.streams.stop import Stop
 from moot.streams.turn import Emit, Limits, StreamResult, listen
 
@@ -85,14 +86,16 @@ class Speaker:
         act_of: ActOf | None = None,
         kit: Toolkit | None = None,
         afford: Afford = at_any_price,
+        names: Names | None = None,
     ) -> TurnEnded:
         """Ask the first model of the chain and, where it fails before it said anything, the next ones.
 
         By `measure` tokens are guessed where a model does not count them. With `act_of`, an answer is an array of
         speech and actions; each attempt is an act of its own. What is in the `kit` may be called; from then on the model
-        that did so is asked, and no other. `afford` is told what that has cost, between two rounds of it.
+        that did so is asked, and no other. `afford` is told what that has cost, between two rounds of it. An answer in which another of the `names` speaks is thrown away
+        and asked for again, a few times.
         """
-        turn = Attempts(seat, stop, emit, measure, act_of)
+        turn = Attempts(seat, stop, emit, measure, act_of, names)
         if kit is not None:
             request = msgspec.structs.replace(request, tools=kit.offered)
         for place, model in enumerate(chain):
@@ -160,6 +163,12 @@ class Speaker:
         return model.keys.next(tried)
 
     async def _once(self, turn: Attempts, request: ModelRequest, key: Key | None) -> StreamResult:
+        """Ask, and ask again while it is not its own words that the model says."""
+        while (result := await self._heard(turn, request, key)).foreign is not None:
+            await turn.throw_away(result.foreign)
+        return result
+
+    async def _heard(self, turn: Attempts, request: ModelRequest, key: Key | None) -> StreamResult:
         if turn.stop.reason:
             return StreamResult(turn.stop.reason)
         await self._admitted(turn)
@@ -175,6 +184,7 @@ class Speaker:
             self._limits,
             turn.emit,
             turn.act(),
+            introduction=turn.introduction(),
             tools=bool(ask.tools),
             said=turn.said,
         )

@@ -40,6 +40,7 @@ from moot.model.plans import Plan
 from moot.modes.table import Brief
 from moot.providers.registry import Resolved
 from moot.streams.act import Act
+from moot.streams.introduction import Names
 from moot.streams.stop import Stop
 
 OPENING_SECONDS = 90.0  # for all servers of tools together; each has less
@@ -224,10 +225,18 @@ class Turns:
                 act_of,
                 kit,
                 self._afford,
+                self._names(who)
+                if manner.role == "assistant"
+                else None,  # a synthesis may begin with anybody
             )
         if stop.reason == "late" and ended.status == "failed" and ended.fault is None:
             ended = replace(ended, fault=fault("timeout", LATE))
         return await self._keep(ended, manner, kept.result() if kept else upto)
+
+    def _names(self, who: Participant) -> Names:
+        """Say as whom somebody speaks, and whose words are not for it to say."""
+        others = [other.name for other in self.plan.participants if other.id != who.id]
+        return Names(who.name, (*others, *self.plan.people))
 
     async def _keep_brief(self, brief: Message) -> int:
         """Keep what somebody was told, and return its number."""

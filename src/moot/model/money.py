@@ -24,6 +24,7 @@ Purpose = Literal[
     "improvement",
     "perspective",
     "recap",
+    "memory",
 ]
 
 LEAST = 0.000001  # dollars; what is less is not worth writing out

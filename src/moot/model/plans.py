@@ -31,12 +31,14 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `rounds` are those of a consensus; `turns` those of a table that goes on by itself, `first` the place of who
     begins then. `to` names those who are spoken to; None is everybody. A participant that is not spoken to neither speaks in
-    this run nor ever sees it. Those who are not `introduced` are told nothing of each other. `debate` are the rules
+    this run nor ever sees it. `answering` names those of them who answer, in their order, while all hear it; None is all.
+    Those who are not `introduced` are told nothing of each other. `debate` are the rules
     of a debate, `advisors` and `directed` those of the modes of that name; `clerk` is the model that keeps minutes
     and makes small decisions, None is the lead's own. `cap` is what the run may cost in US dollars. `measures` are
     those of the models, as far as they were known when it started. Without `minutes` a debate is
     not written up: there is its synthesis, and nothing else is found out. With `again`, nothing happens but one turn of a run
-    that had this plan.
+    that had this plan. What is said in a `channel` is remembered there: `memories` are what participants still know of it,
+    `people` the names of those who spoke there.
     """
 
     mode: str
@@ -48,6 +50,7 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     turns: int = 1
     first: int = 0
     to: tuple[str, ...] | None = None
+    answering: tuple[str, ...] | None = None
     introduced: bool = True
     debate: Debate = Debate()
     advisors: Advisors = Advisors()
@@ -57,10 +60,16 @@ class Plan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     measures: dict[str, Measure] = {}
     minutes: bool = True
     again: Anew | None = None
+    channel: str | None = None
+    people: tuple[str, ...] = ()
+    memories: dict[str, str] = {}
 
     @property
     def speaking(self) -> tuple[Participant, ...]:
         meant = tuple(who for who in self.participants if self.to is None or who.id in self.to)
+        if self.answering is not None:
+            places = {id: place for place, id in enumerate(self.answering)}
+            meant = tuple(sorted((who for who in meant if who.id in places), key=lambda who: places[who.id]))
         if self.mode != "advisors":
             return meant
         return tuple(who for who in meant if who.active) or meant[:1]

@@ -1,6 +1,6 @@
 """What is wanted of a discussion, checked against what is there: models, personas, projects, languages, modes."""
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET
@@ -12,7 +12,7 @@ from moot.engine.seating import Seating, Wanted
 from moot.model.accounts import Caller
 from moot.model.discussions import Discussion
 from moot.model.errors import UsageError, wanted_by
-from moot.model.modes import ALONE_TOO, ModeName
+from moot.model.modes import check_mode, usual_mode
 from moot.server.bodies import DiscussionChange, DiscussionDraft, said
 from moot.store.personas import Personas
 from moot.store.projects import Projects
@@ -82,12 +82,3 @@ class Drafts:
         for field, model in (("model", data.model), ("clerk", data.clerk)):
             if model:
                 self._seating.check(model, field)
-
-
-def usual_mode(participants: Sized) -> ModeName:
-    return "single" if len(participants) == 1 else "parallel"
-
-
-def check_mode(mode: str, participants: Sized) -> None:
-    if mode not in ALONE_TOO and len(participants) < 2:
-        raise UsageError(f"mode: {mode} takes at least two participants: add one, or choose single.")

@@ -8,10 +8,9 @@ from msgspec.structs import asdict, replace
 from moot.engine.seating import Seating
 from moot.model.ids import new_id
 from moot.model.line_ups import LineUp
-from moot.model.modes import ModeName
+from moot.model.modes import ModeName, check_mode, usual_mode
 from moot.model.texts import ModelName, Name
 from moot.server.bodies import AdvisorRules, DebateRules, LessonRules, Rounds, Table
-from moot.server.drafts import check_mode, usual_mode
 
 
 class LineUpDraft(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from moot.model.errors import BadSettings
 from moot.store.database import Database
 
-HEAD = "0007"
+HEAD = "0009"
 NO_RIGHT = "42501"
 LOCK = 6020108  # any number, the same for all who migrate one database
 

@@ -536,3 +536,60 @@ insight_vector = Table(  # what an embedding model makes of an insight; another 
     Column("model", Text, primary_key=True),
     Column("vector", LargeBinary, nullable=False),  # floats of 32 bits, of length 1 together
 )
+
+channel = Table(  # a channel of a chat service, and the discussion that is led in it
+    "channel",
+    metadata,
+    _id(),
+    _tenant(),
+    Column("guild", Text, nullable=False),
+    _of("discussion", null=True, gone="SET NULL"),
+    Column("mode", Text, nullable=False),
+    Column("participants", Json(tuple[Participant, ...]), nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("trouble", Text, nullable=True),
+    _time(),
+    Index(None, "tenant"),
+    Index(None, "discussion"),
+)
+
+channel_message = Table(  # what was heard in a channel, and not yet said in its discussion
+    "channel_message",
+    metadata,
+    _id(),
+    _of("channel"),
+    _time(),
+    Index(None, "channel"),
+)
+
+channel_run = Table(  # how far a run was told in a channel, and what it answers there
+    "channel_run",
+    metadata,
+    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, nullable=False),
+    Column("message", Text, nullable=True),
+    Column("author", Text, nullable=True),
+    Index(None, "run"),
+)
+
+channel_post = Table(  # a message that a run became in a channel; without an id it is on its way
+    "channel_post",
+    metadata,
+    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
+    Column("run", Text, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("place", Integer, primary_key=True),
+    Column("message", Text, nullable=True),
+    Index(None, "run"),
+)
+
+channel_memory = Table(  # what a participant still knows of what was said in a channel longer ago
+    "channel_memory",
+    metadata,
+    Column("channel", Text, ForeignKey("channel.id", ondelete="CASCADE"), primary_key=True),
+    Column("participant", Text, primary_key=True),
+    Column("words", Text, nullable=False),
+    Column("discussions", Json(tuple[str, ...]), nullable=False),
+    _time("upto"),
+    _time(),
+)

@@ -29,6 +29,7 @@ from moot.providers.provider import ChunkStream
 from moot.streams.act import Act, Dropped, Took
 from moot.streams.capture import Capture, Piece, Retracted, Said, Thinking
 from moot.streams.guard import Guard
+from moot.streams.introduction import Introduction
 from moot.streams.stop import Stop
 
 Status = Reason | Literal["completed", "tool_call", "error", "timeout", "empty_response"]
@@ -58,6 +59,7 @@ class StreamResult(Struct, frozen=True):
     script: str = ""
     characters: int = 0  # of all that came, whatever became of it
     parts: tuple[Came, ...] = ()  # of an answer that calls tools, to be handed back as it came
+    foreign: str | None = None  # as whom it spoke: it was thrown away
 
 
 async def listen(
@@ -68,14 +70,15 @@ async def listen(
     emit: Emit,
     act: Act | None = None,
     *,
+    introduction: Introduction | None = None,
     tools: bool = False,
     said: bool = False,
 ) -> StreamResult:
     """Follow one stream to its end, or to the stop or time-out that comes first, and close it.
 
-    Where there are `tools`, an answer may consist of calls alone; where the turn has `said` something before, of nothing.
+    With an `introduction`, an answer is listened to no longer than it speaks as somebody at the table may. Where there are `tools`, an answer may consist of calls alone; where the turn has `said` something before, of nothing.
     """
-    listener = Listener(seat, limits, act, tools=tools, said=said)
+    listener = Listener(seat, limits, act, introduction, tools=tools, said=said)
     guard = Guard(limits.idle, limits.total)
     try:
         async with guard, aclosing(stream):
@@ -102,10 +105,18 @@ class Listener:
     """What has been heard of one stream so far."""
 
     def __init__(
-        self, seat: Seat, limits: Limits, act: Act | None = None, *, tools: bool = False, said: bool = False
+        self,
+        seat: Seat,
+        limits: Limits,
+        act: Act | None = None,
+        introduction: Introduction | None = None,
+        *,
+        tools: bool = False,
+        said: bool = False,
     ) -> None:
         self._seat = seat
         self._act = act
+        self._introduction = introduction
         self._tools = tools
         self._said = said
         self._acting = False  # the thoughts before an act are over
@@ -124,7 +135,11 @@ class Listener:
 
     @property
     def over(self) -> bool:
-        return self._finish is not None or self._fault is not None
+        return self._finish is not None or self._fault is not None or self._foreign is not None
+
+    @property
+    def _foreign(self) -> str | None:
+        return self._introduction.foreign if self._introduction else None
 
     def take(self, chunks: list[Chunk]) -> list[Event]:
         events: list[Event] = []
@@ -154,10 +169,12 @@ class Listener:
         events = self._events(self._capture.close())
         if self._act is not None:
             events += map(self._event, self._act.close())
+        if self._introduction is not None and (text := self._introduction.close()):
+            events.append(self._event(Said(text)))
         return events
 
     def result(self, guard: Guard) -> StreamResult:
-        heard = self._act or self._capture
+        heard = self._act or self._introduction or self._capture
         script = self._act.script if self._act else ""
         text, thoughts = heard.text, self._capture.thoughts
         status, fault_ = self._ending(guard, text or script)
@@ -174,11 +191,14 @@ class Listener:
             script,
             self._characters,
             joined(self._came) if status == "tool_call" else (),
+            self._foreign if fault_ is None and guard.ending is None else None,
         )
 
     def _ending(self, guard: Guard, text: str) -> tuple[Status, Fault | None]:
         if self._fault is not None:
             return "error", self._fault
+        if self._foreign is not None and guard.ending is None:
+            return "empty_response", None
         if self._finish is not None:
             return self._finished(text)
         match guard.ending:
@@ -269,7 +289,12 @@ class Listener:
         for piece in pieces:
             if self._act is not None and isinstance(piece, Said):
                 events += map(self._event, self._act.feed(piece.text))
+            elif self._introduction is not None and isinstance(piece, Said):
+                if text := self._introduction.feed(piece.text):
+                    events.append(self._event(Said(text)))
             else:
+                if self._introduction is not None and isinstance(piece, Retracted):
+                    self._introduction.retract()
                 events.append(self._event(piece))
         return events
 

@@ -9,6 +9,7 @@ export const ORIGINS: Record<Origin, { words: string; tells: string }> = {
   mode: { words: "Rules of the table", tells: "How this kind of discussion goes" },
   project: { words: "Project", tells: "What the project knows" },
   language: { words: "Language", tells: "In which language to answer" },
+  memory: { words: "Memory", tells: "What it remembers of the channel" },
   message: { words: "What was said", tells: "By you and by the others" },
   own: { words: "Its own words", tells: "What it said itself before" },
   reference: { words: "Reference", tells: "What was referred to" },

@@ -33,6 +33,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   improvement: "Improving answers",
   perspective: "Finding perspectives",
   recap: "Recaps of what was said before",
+  memory: "Remembering what was said in channels",
 };
 
 /** The first of as many days as asked for, of which the last is today; days are those of UTC. */

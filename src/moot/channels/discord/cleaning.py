@@ -2,12 +2,12 @@
 
 import re
 
-from moot.channels.discord.labels import Labels
 from moot.channels.discord.mentions import Mentions
 from moot.channels.discord.pieces import Code, Piece, Prose
 from moot.channels.discord.prefill import Prefill
 from moot.channels.discord.room import Room
 from moot.channels.discord.spans import outside
+from moot.streams.labels import Labels
 
 LONGEST_HELD = 1000  # characters of punctuation that may wait for words
 _WORDY = re.compile("[^\\W_]|[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")

@@ -1,6 +1,6 @@
 import pytest
 
-from moot.channels.discord.labels import Labels
+from moot.streams.labels import Labels
 
 LABELS = Labels(["Gamma", "Gamma Ray", "Beta"])
 

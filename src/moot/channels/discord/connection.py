@@ -1,0 +1,68 @@
+"""The connection to Discord: kept as long as Discord lets us in, and where it does not, it is said what to do."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import discord
+
+from moot.channels.discord.bot import Bot
+from moot.channels.discord.premises import Premises
+from moot.channels.discord.sending import webhook_session
+
+FIRST_WAIT, LONGEST_WAIT = 2.0, 300.0
+REFUSED = (
+    "Discord refuses the token of the bot: copy it again from the Developer Portal (Bot, Reset Token) into "
+    "MOOT_DISCORD_TOKEN, and start again. Everything else goes on without Discord."
+)
+NO_INTENTS = (
+    "Discord does not let the bot read messages: switch on Message Content Intent and Server Members Intent in the "
+    "Developer Portal (Bot), and start again. Everything else goes on without Discord."
+)
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def attached(premises: Premises, token: str) -> AsyncIterator[None]:
+    """Be in Discord until the block ends; whatever is wrong there, the block goes on."""
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody speaks aloud
+    task = asyncio.create_task(_stay(premises, token), name="discord")
+    task.add_done_callback(_tell_of_failure)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _stay(premises: Premises, token: str) -> None:
+    wait = FIRST_WAIT
+    while True:
+        async with webhook_session() as session:
+            bot = Bot(premises, session)
+            try:
+                await bot.start(token)
+            except discord.LoginFailure:
+                log.error(REFUSED)  # noqa: TRY400 - it says all that there is to say
+                return
+            except discord.PrivilegedIntentsRequired:
+                log.error(NO_INTENTS)  # noqa: TRY400
+                return
+            except discord.ConnectionClosed as error:
+                log.warning("Discord has closed the connection", extra={"code": error.code, "seconds": wait})
+            except (discord.DiscordException, aiohttp.ClientError, OSError, TimeoutError) as error:
+                log.warning(
+                    "Discord cannot be reached", extra={"reason": type(error).__name__, "seconds": wait}
+                )
+            finally:
+                await bot.end()
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, LONGEST_WAIT)
+
+
+def _tell_of_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("the Discord channel has failed; everything else goes on", exc_info=error)

@@ -1,0 +1,270 @@
+"""A run as a channel is told it: events go in, posts come out, each with a place that it always has.
+
+The same events give the same posts however often they are told, so that after a crash only what is missing is sent.
+In a channel one speaks at a time: what others say meanwhile waits until whoever has the floor has ended.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+from zlib import crc32
+
+from msgspec import Struct
+
+from moot.channels.discord.delivery import Degree, Send
+from moot.channels.discord.mentions import Member
+from moot.channels.discord.messages import LONGEST, Kind
+from moot.channels.discord.outlet import Outlet
+from moot.channels.discord.room import Room
+from moot.model.directed import USER
+from moot.model.events import (
+    ActionTaken,
+    Decided,
+    Event,
+    Notice,
+    NoticeKind,
+    RunEnded,
+    RunStarted,
+    Seat,
+    SummaryMade,
+    TextDelta,
+    TextRetracted,
+    ToolCalled,
+    TurnEnded,
+    TurnStarted,
+)
+from moot.model.participants import Participant
+
+FACES = 6  # that Discord has for those who have none
+WORTH_TELLING: frozenset[NoticeKind] = frozenset(
+    {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing"}
+)
+
+
+class Speaker(Struct, frozen=True):
+    """Under which name and with which picture something is posted."""
+
+    name: str
+    avatar: str | None = None
+
+
+MOOT = Speaker("Moot")
+
+
+class Post(Struct, frozen=True, kw_only=True):
+    """A message to send. `kind` board is the whiteboard as it is after the run; `thought` goes to the thought-log."""
+
+    place: int
+    text: str
+    speaker: Speaker
+    kind: Kind | Literal["board"] = "text"
+    pause: float = 0.0
+    typing: float = 0.0
+    seat: Seat | None = None
+    thought: bool = False
+
+
+class Unsay(Struct, frozen=True, kw_only=True):
+    """What was posted at these places is void: take it back, and send nothing of it that is not sent yet."""
+
+    place: int
+    places: tuple[int, ...]
+
+
+class Drop(Struct, frozen=True):
+    """Something new was said: of a turn, or of the whole run, nothing more is sent."""
+
+    seat: Seat | None = None
+
+
+Step = Post | Unsay | Drop
+
+
+class Recital:
+    """`opening` is posted first: what was said elsewhere; `notice` before the first answer: what that replies to."""
+
+    def __init__(
+        self,
+        *,
+        degree: Degree,
+        members: tuple[Member, ...] = (),
+        opening: tuple[Speaker, Sequence[str]] | None = None,
+        notice: str = "",
+        chance: Callable[[], float],
+    ) -> None:
+        self._degree = degree
+        self._members = members
+        self._opening = opening
+        self._notice = notice
+        self._chance = chance
+        self._participants: dict[str, Participant] = {}
+        self._outlets: dict[Seat, Outlet] = {}  # of turns that go on, the oldest first
+        self._waiting: dict[Seat, list[Send]] = {}
+        self._places: dict[Seat, list[int]] = {}
+        self._floor: Seat | None = None
+        self._next = 0
+        self._drawn = False
+        self.in_tools = False  # a tool was called, and no word came since
+
+    @property
+    def speaking(self) -> bool:
+        return bool(self._outlets)
+
+    def hear(self, event: Event) -> list[Step]:
+        match event:
+            case RunStarted(participants=participants):
+                self._participants = {who.id: who for who in participants}
+                return self._opened()
+            case TurnStarted() | TextRetracted():
+                return self._begin(event.seat)
+            case TextDelta(text=text) if outlet := self._outlets.get(event.seat):
+                self.in_tools = False
+                return self._say(event.seat, outlet.feed(text))
+            case ToolCalled() if outlet := self._outlets.get(event.seat):
+                self.in_tools = True
+                return self._say(event.seat, outlet.boundary())
+            case ActionTaken():
+                self._drawn = True
+                return []
+            case TurnEnded():
+                return self._end(event)
+            case _:
+                return self._told_beside(event)
+
+    def _told_beside(self, event: Event) -> list[Step]:
+        """Tell what nobody at the table says, and how the run ended."""
+        match event:
+            case Notice(kind=kind, message=message) if kind in WORTH_TELLING:
+                return [self._aside(message)]
+            case SummaryMade(summary=summary):
+                return self._posts(MOOT, [Send(text) for text in cut(f"**Summary** {summary.overview}")])
+            case Decided(next=following) if following == USER:
+                return [self._aside("Over to you.")]
+            case RunEnded(status="interrupted"):
+                return [Drop()]
+            case RunEnded() if self._drawn:
+                return [Post(place=self._place(), text="", speaker=MOOT, kind="board")]
+            case _:
+                return []
+
+    def _opened(self) -> list[Step]:
+        """Post what was said elsewhere; a run that is taken up again begins with the same event, and not anew."""
+        opening, self._opening = self._opening, None
+        return self._posts(opening[0], [Send(text) for text in opening[1]]) if opening else []
+
+    def _begin(self, seat: Seat) -> list[Step]:
+        """Give a turn a new outlet; whatever was posted of it is void."""
+        void = self._unsay(seat)
+        who = self._participants[seat.participant]
+        others = tuple(one.name for one in self._participants.values() if one.id != who.id)
+        room = Room(speaker=who.name, others=others, members=self._members)
+        self._outlets[seat] = Outlet(degree=self._degree, room=room, chance=self._chance)
+        return void
+
+    def _unsay(self, seat: Seat) -> list[Step]:
+        self._waiting.pop(seat, None)
+        places = self._places.pop(seat, [])
+        return [Unsay(place=self._place(), places=tuple(places))] if places else []
+
+    def _end(self, ended: TurnEnded) -> list[Step]:
+        """Let a turn end as it ended: said to its end, cut off by something new, or failed."""
+        seat = ended.seat
+        outlet = self._outlets.pop(seat, None)
+        steps: list[Step] = []
+        match ended.status:
+            case "interrupted":
+                self._waiting.pop(seat, None)
+                steps += [Drop(seat)]
+            case "failed":
+                why = ended.fault.message if ended.fault else "no answer came"
+                steps += [*self._unsay(seat), self._aside(f"{self._name(seat)} failed: {why}")]
+            case _:
+                steps += self._say(seat, outlet.end()) if outlet else []
+                steps += self._thoughts(seat, ended.message.thoughts)
+        return steps + self._pass_on(seat)
+
+    def _say(self, seat: Seat, sends: list[Send]) -> list[Step]:
+        if not sends:
+            return []
+        if self._floor is None:
+            self._floor = seat
+        if self._floor != seat:
+            self._waiting.setdefault(seat, []).extend(sends)
+            return []
+        notice, self._notice = self._notice, ""
+        speaker = self._speaker(seat)
+        steps = (
+            self._posts(speaker, [Send(notice)]) if notice else []
+        )  # which stays where the turn begins anew
+        return steps + self._posts(speaker, sends, seat)
+
+    def _pass_on(self, seat: Seat) -> list[Step]:
+        """Give the floor to whoever waited longest: all of it, where that turn has ended too."""
+        if self._floor != seat:
+            return []
+        self._floor = None
+        steps: list[Step] = []
+        while self._waiting and self._floor is None:
+            following = next(iter(self._waiting))
+            steps += self._say(following, self._waiting.pop(following))
+            if following not in self._outlets:
+                self._floor = None
+        return steps
+
+    def _posts(self, speaker: Speaker, sends: Sequence[Send], seat: Seat | None = None) -> list[Step]:
+        made: list[Step] = []
+        for send in sends:
+            place = self._place()
+            if seat is not None:
+                self._places.setdefault(seat, []).append(place)
+            made.append(
+                Post(
+                    place=place,
+                    text=send.text,
+                    speaker=speaker,
+                    kind=send.kind,
+                    pause=send.pause,
+                    typing=send.typing,
+                    seat=seat,
+                )
+            )
+        return made
+
+    def _thoughts(self, seat: Seat, thoughts: str) -> list[Step]:
+        speaker = self._speaker(seat)
+        return [
+            Post(place=self._place(), text=text, speaker=speaker, thought=True)
+            for text in cut(thoughts.strip())
+        ]
+
+    def _aside(self, message: str) -> Post:
+        text = " ".join(message.split())[: LONGEST - 3]
+        return Post(place=self._place(), text=f"-# {text}", speaker=MOOT)
+
+    def _place(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _name(self, seat: Seat) -> str:
+        return self._participants[seat.participant].name
+
+    def _speaker(self, seat: Seat) -> Speaker:
+        return speaker_of(self._participants[seat.participant])
+
+
+def speaker_of(who: Participant) -> Speaker:
+    """Show a participant with its own picture, or with one of Discord's, always the same."""
+    if (who.avatar or "").startswith("https://"):
+        return Speaker(who.name, who.avatar)
+    face = crc32(who.id.encode()) % FACES
+    return Speaker(who.name, f"https://cdn.discordapp.com/embed/avatars/{face}.png")
+
+
+def cut(text: str) -> list[str]:
+    """Cut a text that is shown as it is into messages, at line ends and spaces where there are any."""
+    pieces: list[str] = []
+    while len(text) > LONGEST:
+        at = max(text.rfind("\n", 0, LONGEST), text.rfind(" ", LONGEST // 2, LONGEST))
+        at = at if at > LONGEST // 2 else LONGEST
+        pieces.append(text[:at].rstrip())
+        text = text[at:].lstrip()
+    return [piece for piece in (*pieces, text) if piece]

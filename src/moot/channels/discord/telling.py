@@ -1,0 +1,233 @@
+"""Telling a channel what is said in a run: as it is said, in order, and after a crash only what is missing."""
+
+import asyncio
+import logging
+import random
+from collections import deque
+from contextlib import aclosing
+
+import msgspec
+
+from moot.channels.discord import drawing
+from moot.channels.discord.mentions import Member
+from moot.channels.discord.premises import Premises
+from moot.channels.discord.recital import Drop, Post, Recital, Speaker, Unsay, cut
+from moot.channels.discord.sending import Letter, Line, Picture, Refused
+from moot.model.channels import Binding, Told
+from moot.model.discussions import Run
+from moot.model.errors import MootError
+from moot.model.events import Event
+
+TYPING_SECONDS = 8.0  # Discord shows it for 10
+MOST_WAITING = 500  # steps; a reader that is further ahead waits
+PREVIEW = 80
+UNSAID = "unsaid"  # stands for the message, where one was taken back
+
+log = logging.getLogger(__name__)
+
+
+class Telling:
+    """One run and the channel it is told in. `thoughts` is the line to the thought-log, if there is one."""
+
+    def __init__(
+        self, premises: Premises, binding: Binding, run: Run, line: Line, thoughts: Line | None
+    ) -> None:
+        self._premises = premises
+        self._binding = binding
+        self.run = run
+        self._line = line
+        self._thoughts = thoughts
+        self._steps: deque[Post | Unsay] = deque()
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._recital: Recital | None = None
+        self._void: set[int] = set()
+        self._seq = 0
+        self._dropped = False
+        self._over = False
+        self._clock = asyncio.get_running_loop().time
+        self._type_at = 0.0
+        self.told = Told()
+
+    @property
+    def in_tools(self) -> bool:
+        return self._recital is not None and self._recital.in_tools
+
+    def drop(self) -> None:
+        """Send nothing more of this run: somebody goes on with something new."""
+        self._dropped = True
+        self._steps.clear()
+        self._news.set()
+        self._room.set()
+
+    async def tell(self, members: tuple[Member, ...], asked: str | None) -> None:
+        """Tell all of a run, to its end; `asked` is the notice that comes before the first answer."""
+        channels = self._premises.channels
+        self.told = await channels.told(self._binding.id, self.run.id)
+        self._recital = Recital(
+            degree=self._premises.degree,
+            members=members,
+            opening=await self._opening(),
+            notice=asked or "",
+            chance=random.random,
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._hear(self._recital))
+            group.create_task(self._speak(self._recital))
+        await channels.tell(self._binding.id, self.run.id, self._seq)
+
+    async def _opening(self) -> tuple[Speaker, list[str]] | None:
+        """Find what was said elsewhere, which the channel has not seen."""
+        if self.told.message is not None or self.run.message is None:
+            return None
+        message = await self._premises.discussions.message(self.run.discussion, self.run.message)
+        return Speaker(self._premises.caller.name), cut(message.content)
+
+    async def _hear(self, recital: Recital) -> None:
+        """Read the log to the end of the run, and make steps of it."""
+        premises = self._premises
+        standing = await premises.events.standing(self._binding.tenant, self.run.id)
+        try:
+            async with aclosing(premises.feeds.follow(self.run.id, 0, standing)) as frames:
+                async for some in frames:
+                    for frame in some:
+                        await self._take(recital, frame)
+        finally:
+            self._over = True
+            self._news.set()
+
+    async def _take(self, recital: Recital, frame: bytes) -> None:
+        event: Event = msgspec.json.decode(frame.partition(b"\ndata: ")[2], type=Event)
+        self._seq = event.seq
+        for step in recital.hear(event):
+            if isinstance(step, Drop):
+                self._forget(step)
+            elif not self._dropped:
+                await self._keep(step)
+        self._news.set()
+
+    async def _keep(self, step: Post | Unsay) -> None:
+        while len(self._steps) >= MOST_WAITING and not self._dropped:
+            self._room.clear()
+            await self._room.wait()
+        if isinstance(step, Unsay):
+            self._void.update(step.places)
+        self._steps.append(step)
+
+    def _forget(self, drop: Drop) -> None:
+        """Drop what was not yet delivered of a turn that was cut off."""
+        kept = [
+            one
+            for one in self._steps
+            if isinstance(one, Unsay) or (drop.seat is not None and one.seat not in (drop.seat, None))
+        ]
+        self._steps = deque(kept)
+
+    async def _speak(self, recital: Recital) -> None:
+        """Take step after step; where there is none, show that somebody is about to speak."""
+        while True:
+            while self._steps:
+                step = self._steps.popleft()
+                self._room.set()
+                await self._do(step)
+            if self._over:
+                return
+            if recital.speaking and self._clock() >= self._type_at:
+                self._type_at = self._clock() + TYPING_SECONDS
+                await self._line.type()
+            self._news.clear()
+            if not self._steps and not self._over:
+                try:
+                    async with asyncio.timeout(TYPING_SECONDS):
+                        await self._news.wait()
+                except TimeoutError:
+                    continue
+
+    async def _do(self, step: Post | Unsay) -> None:
+        match step:
+            case _ if self.told.posts.get(step.place):
+                pass  # it is done
+            case Post() if self._is_due(step):
+                await self._post(step)
+            case Post() if step.place in self.told.posts and not self._dropped:
+                await self._trace(step)
+            case Unsay():
+                said = [id for place in step.places if (id := self.told.posts.get(place))]
+                await self._line.unsay(said)
+                await self._premises.channels.post(self._binding.id, self.run.id, step.place, UNSAID)
+            case _:
+                pass
+
+    async def _post(self, post: Post) -> None:
+        line = self._thoughts if post.thought else self._line
+        if line is None:
+            return
+        await self._hesitate(line, post)
+        if not self._is_due(post):  # it was dropped meanwhile
+            return
+        doubtful = post.place in self.told.posts
+        channels, id, run = self._premises.channels, self._binding.id, self.run.id
+        await channels.post(id, run, post.place)
+        try:
+            message = await line.send(await self._letter(post), doubtful=doubtful)
+        except Refused as error:
+            log.warning("a message is left out", extra={"channel": id, "run": run, "reason": str(error)})
+            return
+        self.told.posts[post.place] = message
+        await channels.post(id, run, post.place, message)
+
+    async def _trace(self, post: Post) -> None:
+        """Find out what became of something that is void, and was on its way when the process ended."""
+        line = self._thoughts if post.thought else self._line
+        if line is not None and (message := await line.find(await self._letter(post))):
+            self.told.posts[post.place] = message
+
+    def _is_due(self, post: Post) -> bool:
+        return post.place not in self._void and not self._dropped
+
+    async def _hesitate(self, line: Line, post: Post) -> None:
+        """Pause and type as somebody would who writes this."""
+        if post.pause:
+            await asyncio.sleep(post.pause)
+        if post.typing:
+            await line.type()
+            await asyncio.sleep(post.typing)
+
+    async def _letter(self, post: Post) -> Letter:
+        picture = await self._picture(post)
+        text = post.text
+        if post.kind == "board":
+            text = "" if picture else "-# The whiteboard could not be painted; it is on the page."
+        elif picture is not None:
+            text = ""
+        elif post.kind == "table":
+            text = f"```\n{post.text.strip('`')}\n```"
+        return Letter(
+            key=f"{self._binding.id}/{self.run.id}/{post.place}",
+            text=text,
+            speaker=post.speaker,
+            picture=picture,
+            since=self.run.created_at,
+        )
+
+    async def _picture(self, post: Post) -> Picture | None:
+        """Paint what Discord cannot show; what cannot be painted either is told in words."""
+        premises = self._premises
+        try:
+            if post.kind == "board":
+                board = await premises.boards.at(self._binding.tenant, self.run.discussion, self.run.id)
+                return Picture("whiteboard.png", await premises.painter.png(board))
+            if post.kind == "table" and (read := drawing.rows(post.text)):
+                drawn = drawing.board_of(read)
+                height = drawing.height_of(read)
+                return Picture("table.png", await premises.painter.png(drawn, height)) if drawn else None
+        except MootError as error:
+            log.warning("a picture is left out", extra={"run": self.run.id, "reason": str(error)})
+        return None
+
+
+def reply_notice(author: str, text: str, link: str) -> str:
+    """Say which message is answered, since what comes by a webhook cannot be a reply."""
+    line = " ".join(text.split())
+    shown = line if len(line) <= PREVIEW else f"{line[:PREVIEW].rstrip()}…"
+    return f"-# Replying to {author}: {shown} ({link})"

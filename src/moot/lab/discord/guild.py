@@ -1,0 +1,270 @@
+"""One Discord server as it stands: who is there, its channels, webhooks and messages, in Discord's own words."""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from msgspec import Struct, field
+
+Json = dict[str, Any]
+Dispatch = Callable[[str, Json], None]
+
+EPOCH = 1_420_070_400_000  # milliseconds: the year in which Discord begins to count
+LONGEST = 2000
+REFUSED_NAMES = ("discord", "clyde")
+ALL_PERMISSIONS = str(2**50 - 1)
+
+
+class Refusal(Exception):
+    """What Discord refuses, with the status and the code it gives."""
+
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class Upload(Struct, frozen=True):
+    name: str
+    data: bytes
+
+
+class Channel(Struct):
+    id: str
+    name: str
+    messages: list[Json] = field(default_factory=list)
+    typed: int = 0  # how often somebody was shown typing
+    gone: bool = False
+    closed: bool = False  # the bot may not write here any more
+    webhooks_allowed: bool = True
+
+
+class Guild:
+    def __init__(self, dispatch: Dispatch) -> None:
+        self._dispatch = dispatch
+        self._counter = count(1)
+        self.id = self.new_id()
+        self.bot = self._user("Moot", bot=True)
+        self.members: dict[str, Json] = {"Moot": self.bot}
+        self.channels: dict[str, Channel] = {}
+        self.webhooks: dict[str, Json] = {}
+        self.uploads: dict[str, Upload] = {}
+        self.sent: list[Json] = []  # bodies of all sends and edits, as they came
+        self.address = ""
+
+    def new_id(self) -> str:
+        """Make a snowflake: they grow, as the real ones do."""
+        return str((int(time.time() * 1000) - EPOCH << 22) | next(self._counter) & 0x3FFFFF)
+
+    def add_member(self, name: str) -> Json:
+        self.members[name] = self._user(name)
+        return self.members[name]
+
+    def add_channel(self, name: str) -> Channel:
+        channel = Channel(self.new_id(), name)
+        self.channels[channel.id] = channel
+        return channel
+
+    def remove_channel(self, channel: Channel) -> None:
+        channel.gone = True
+        self._dispatch("CHANNEL_DELETE", self.channel_json(channel))
+
+    def channel(self, id: str) -> Channel:
+        channel = self.channels.get(id)
+        if channel is None or channel.gone:
+            raise Refusal(404, 10003, "Unknown Channel")
+        if channel.closed:
+            raise Refusal(403, 50001, "Missing Access")
+        return channel
+
+    def message(self, channel: Channel, id: str) -> Json:
+        for message in channel.messages:
+            if message["id"] == id:
+                return message
+        raise Refusal(404, 10008, "Unknown Message")
+
+    def add_webhook(self, channel: Channel, name: str) -> Json:
+        if not channel.webhooks_allowed:
+            raise Refusal(403, 50013, "Missing Permissions")
+        id = self.new_id()
+        made = {
+            "id": id,
+            "type": 1,
+            "guild_id": self.id,
+            "channel_id": channel.id,
+            "user": self.bot,
+            "name": name,
+            "avatar": None,
+            "token": f"secret-{id}",
+            "application_id": self.bot["id"],
+        }
+        self.webhooks[id] = made
+        return made
+
+    def webhook(self, id: str, token: str) -> Json:
+        found = self.webhooks.get(id)
+        if found is None or found["token"] != token:
+            raise Refusal(404, 10015, "Unknown Webhook")
+        return found
+
+    def post(self, channel: Channel, author: Json, body: Json, uploads: Sequence[Upload] = ()) -> Json:
+        """Take in a message of somebody, unless Discord would not; a nonce that is enforced is taken once."""
+        self._check(body, uploads)
+        if body.get("enforce_nonce"):
+            for message in channel.messages:
+                if (message["author"]["id"], message["nonce"]) == (author["id"], body["nonce"]):
+                    return message
+        message = self._message(channel, author, body, [self._kept(upload) for upload in uploads])
+        channel.messages.append(message)
+        self._dispatch("MESSAGE_CREATE", message)
+        return message
+
+    def post_as(self, webhook: Json, body: Json, uploads: Sequence[Upload] = ()) -> Json:
+        """Take in a message that comes by a webhook, under whatever name it gives."""
+        name = str(body.get("username") or webhook["name"])
+        if len(name) > 80 or any(word in name.lower() for word in REFUSED_NAMES):
+            raise Refusal(400, 50035, "Invalid Form Body: username")
+        author = {**self._user(name, bot=True), "id": webhook["id"], "discriminator": "0000"}
+        channel = self.channel(webhook["channel_id"])
+        return self.post(
+            channel,
+            author,
+            {**body, "webhook_id": webhook["id"], "shown_avatar": body.get("avatar_url")},
+            uploads,
+        )
+
+    def edit(self, message: Json, body: Json) -> Json:
+        self._check({"content": message["content"], **body}, ())
+        message["content"] = body.get("content", message["content"])
+        self._dispatch("MESSAGE_UPDATE", message)
+        return message
+
+    def delete(self, channel: Channel, id: str) -> None:
+        channel.messages.remove(self.message(channel, id))
+        self._dispatch("MESSAGE_DELETE", {"id": id, "channel_id": channel.id, "guild_id": self.id})
+
+    def json(self) -> Json:
+        """Describe all of it, as it comes after READY."""
+        members = [self._member(user) for user in self.members.values()]
+        everyone = {
+            "id": self.id,
+            "name": "@everyone",
+            "color": 0,
+            "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
+            "hoist": False,
+            "position": 0,
+            "permissions": ALL_PERMISSIONS,
+            "managed": False,
+            "mentionable": False,
+            "flags": 0,
+        }
+        return {
+            "id": self.id,
+            "name": "The round table",
+            "owner_id": self.bot["id"],
+            "roles": [everyone],
+            "channels": [self.channel_json(one) for one in self.channels.values() if not one.gone],
+            "members": members,
+            "member_count": len(members),
+            "threads": [],
+            "emojis": [],
+            "stickers": [],
+            "features": [],
+            "voice_states": [],
+            "presences": [],
+            "verification_level": 0,
+            "default_message_notifications": 0,
+        }
+
+    def channel_json(self, channel: Channel) -> Json:
+        return {
+            "id": channel.id,
+            "type": 0,
+            "guild_id": self.id,
+            "name": channel.name,
+            "position": 0,
+            "permission_overwrites": [],
+            "parent_id": None,
+            "topic": None,
+        }
+
+    def _user(self, name: str, *, bot: bool = False) -> Json:
+        return {
+            "id": self.new_id(),
+            "username": name,
+            "global_name": None,
+            "discriminator": "0",
+            "avatar": None,
+            "bot": bot,
+        }
+
+    def _member(self, user: Json) -> Json:
+        return {
+            "user": user,
+            "nick": None,
+            "roles": [],
+            "joined_at": _now(),
+            "deaf": False,
+            "mute": False,
+            "flags": 0,
+        }
+
+    def member(self, name: str) -> Json:
+        return self._member(self.members[name])
+
+    def _check(self, body: Json, uploads: Sequence[Upload]) -> None:
+        content = body.get("content") or ""
+        if len(content) > LONGEST:
+            raise Refusal(400, 50035, "Invalid Form Body: content must be 2000 or fewer in length.")
+        if not (content.strip() or uploads or body.get("embeds")):
+            raise Refusal(400, 50006, "Cannot send an empty message")
+
+    def _kept(self, upload: Upload) -> Json:
+        id = self.new_id()
+        self.uploads[id] = upload
+        url = f"{self.address}/attachments/{id}/{upload.name}"
+        return {"id": id, "filename": upload.name, "size": len(upload.data), "url": url, "proxy_url": url}
+
+    def _message(self, channel: Channel, author: Json, body: Json, attachments: list[Json]) -> Json:
+        content = str(body.get("content") or "")
+        known = self.members.values()
+        mentions = [user for user in known if f"<@{user['id']}>" in content]
+        message = {
+            "id": self.new_id(),
+            "type": 0,
+            "channel_id": channel.id,
+            "guild_id": self.id,
+            "author": author,
+            "content": content.strip(),
+            "timestamp": _now(),
+            "edited_timestamp": None,
+            "tts": False,
+            "mention_everyone": False,
+            "mentions": [{**user, "member": {**self._member(user), "user": None}} for user in mentions],
+            "mention_roles": [],
+            "attachments": attachments,
+            "embeds": body.get("embeds") or [],
+            "pinned": False,
+            "nonce": body.get("nonce"),
+            "shown_avatar": body.get("shown_avatar"),
+        }
+        if "webhook_id" in body:
+            message["webhook_id"] = body["webhook_id"]
+        if replied := body.get("message_reference"):
+            reference = self.message(channel, str(replied["message_id"]))
+            message |= {
+                "type": 19,
+                "message_reference": {
+                    "message_id": reference["id"],
+                    "channel_id": channel.id,
+                    "guild_id": self.id,
+                },
+                "referenced_message": reference,
+            }
+        return message
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,138 @@
+from pathlib import Path
+
+import pytest
+
+from moot.engine.hall import Saying
+from moot.model.errors import Busy
+from tests.channels.discord.parley import parley
+
+
+async def test_a_follow_up_of_who_asked_interrupts_and_drops_what_was_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        here.say("Tell me all.")
+        await here.shown("It begins.")
+        here.say("Shortly, please.")
+        await here.shown("Well then.")
+        assert here.heard()[-4:] == [
+            ("anna", "Tell me all."),
+            ("Alpha", "It begins."),
+            ("anna", "Shortly, please."),
+            ("Alpha", "Well then."),
+        ]
+
+
+async def test_who_interrupts_again_and_again_waits_at_last_as_does_everybody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        for times in range(1, 5):
+            here.say(f"Tell me {times}.")
+            await here.double.until(
+                lambda times=times: len([1 for _, text in here.heard() if text == "It begins."]) == times  # type: ignore[misc]
+            )
+        here.say("Shortly, for me.", who="bert")
+        here.say("Shortly, at last.")
+        here.say("stop", who="bert")  # who is not the one who asked
+        await here.until(lambda: here.house.channels.unsaid(here.general.id), lambda unsaid: len(unsaid) == 3)
+        runs = await here.house.discussions.live_runs("local")
+        assert len(runs) == 1
+        here.say("stop")
+        await here.double.until(lambda: len([1 for _, text in here.heard() if text == "Well then."]) == 2)
+        said = await here.house.discussions.messages(await here.discussion())
+        asked = [one.content for one in said if one.role == "user"]
+        assert asked[:6] == [
+            *(f"anna: Tell me {times}." for times in range(1, 5)),
+            "bert: Shortly, for me.",
+            "anna: Shortly, at last.",
+        ]
+        statuses = [one.status for one in said if one.participant]
+        assert statuses[:4] == ["interrupted", "interrupted", "interrupted", "stopped"]
+
+
+async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        here.say("Tell me all.")
+        await here.shown("It begins.")
+        here.say("Enough!")
+        await here.shown("And it w")
+        await here.over()
+        said = await here.house.discussions.messages(await here.discussion())
+        assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "stopped")]
+
+
+async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        here.say("Hello.")
+        await here.shown("A brief answer.")
+        await here.over()
+        caller = await here.house.accounts.ensure_local()
+        saying = Saying(discussion=await here.discussion(), message="From the page.")
+        await here.house.hall.say(caller, saying)
+        await here.double.until(
+            lambda: here.heard()[-2:] == [("local", "From the page."), ("Alpha", "A brief answer.")]
+        )
+
+
+async def test_what_was_heard_before_a_crash_is_said_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        await here.leave()
+        asked = here.say("Did you hear that?")
+        lost = here.say("And that?")
+        await here.house.channels.hear(here.general.id, asked["id"])
+        await here.house.channels.hear(here.general.id, lost["id"])
+        here.double.guild.delete(here.general, lost["id"])
+        await here.join()
+        await here.shown("A brief answer.")
+        assert await here.house.channels.unsaid(here.general.id) == []
+
+
+async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+
+        async def say(_: str) -> None:
+            raise Busy("These are too many messages at once: try again in 6 s.", retry_after=6.0)
+
+        monkeypatch.setattr(here.house.limits, "say", say)
+        await here.command("new", participants="scripted/brief")
+        here.say("Again!")
+        await here.shown("These are too many messages at once: try again in 6 s.")
+        assert await here.house.channels.unsaid(here.general.id) == []
+
+
+async def test_what_was_said_is_remembered_in_the_next_discussion_of_the_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        here.say("My cat is called Mia.")
+        await here.double.until(lambda: any(who == "Alpha" for who, _ in here.heard()))
+        await here.over()
+        first = await here.discussion()
+        await here.command("new", participants="scripted/brief")
+        here.say("What is my cat called?")
+        await here.double.until(lambda: len([1 for who, _ in here.heard() if who == "Alpha"]) == 2)
+        await here.over()
+        second = await here.discussion()
+        assert second != first
+        said = await here.house.discussions.messages(second)
+        answer = next(one for one in said if one.participant)
+        told = await here.house.retelling.of("local", answer)
+        remembered = [one.part.text for one in told.pieces() if one.origin == "memory"]  # type: ignore[union-attr]
+        assert len(remembered) == 1
+        assert "- anna: My cat is called Mia." in remembered[0]
+        assert "What is my cat called?" not in remembered[0]

@@ -1,0 +1,36 @@
+from pathlib import Path
+
+import pytest
+
+from tests.channels.discord.parley import parley
+
+
+async def test_personas_that_name_each_other_go_on_for_three_more_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+        for _ in range(2):  # what a person writes lets them begin to count anew
+            here.say("Alpha, who knows?")
+            four = [
+                ("Alpha", "What does Beta say?"),
+                ("Beta", "Ask Alpha."),
+                ("Alpha", "What does Beta say?"),
+                ("Beta", "Ask Alpha."),
+            ]
+            await here.double.until(lambda: here.heard()[-5:] == [("anna", "Alpha, who knows?"), *four])  # noqa: B023
+            await here.over()
+        runs = await here.house.runs.of("local", await here.discussion())
+        assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
+
+
+async def test_where_nobody_was_called_upon_nobody_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+        here.say("Who knows?")
+        await here.shown("What does Beta say?")
+        await here.shown("Ask Alpha.")
+        await here.until(here.told, lambda told: told)
+        assert len(await here.house.runs.of("local", await here.discussion())) == 1

@@ -1,0 +1,32 @@
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from moot.cli import discord as command
+from moot.cli.settings import Discord, Settings
+from moot.model.errors import BadSettings, Unavailable
+from tests.channels.discord.parley import parley
+from tests.cli.process import Moot, complaint
+
+
+def test_without_a_token_it_is_said_where_to_get_one(moot: Moot) -> None:
+    assert "MOOT_DISCORD_TOKEN" in complaint(moot("discord", "--port", "0"))
+
+
+def test_without_discord_py_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda _: None)
+    with pytest.raises(Unavailable, match=r"moot\[discord\]"):
+        command.check(Settings(discord=Discord(token="x")))
+    assert importlib.util.find_spec("discord")
+
+
+async def test_the_account_that_owns_and_pays_can_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch, joined=False, user="ada") as here:
+        with pytest.raises(BadSettings, match="moot user add ada"):
+            await command.premises(here.house, here.settings)
+        ada = await here.house.accounts.add("ada", "correct horse")
+        premises = await command.premises(here.house, here.settings)
+        assert (premises.caller.account, premises.caller.tenant) == (ada.id, ada.tenant)

@@ -1,0 +1,15 @@
+import msgspec
+
+from moot.model.channels import Binding, Told
+from moot.model.participants import seat
+
+
+def test_a_binding_is_read_back_as_it_was() -> None:
+    binding = Binding(
+        id="1", tenant="local", guild="2", mode="debate", participants=seat(("a/one",)), created_at=1.0
+    )
+    assert msgspec.json.decode(msgspec.json.encode(binding), type=Binding) == binding
+
+
+def test_nothing_is_told_at_first() -> None:
+    assert Told() == Told(seq=0, message=None, author=None, posts={})
