@@ -10,6 +10,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
 from tests.page.visiting import visiting
+from tests.page.watching import Watch
 from tests.serving import MootServer
 from tests.tools.servers import COMMAND
 
@@ -100,7 +101,10 @@ async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, tmp_
     assert not (tmp_path / "notes.txt").exists()
 
 
-async def test_a_tool_server_of_ones_own_is_added_and_removed(writing: MootServer, page: Page) -> None:
+async def test_a_tool_server_of_ones_own_is_added_and_removed(
+    writing: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 400")
     await page.goto(f"{writing.url}/models")
     servers = page.get_by_role("region", name="Tool servers")
     await expect(servers.get_by_role("listitem").filter(has_text="notes")).to_contain_text("7 tools")
