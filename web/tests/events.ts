@@ -49,6 +49,36 @@ export const draws = (who: string) => ({
   id: "act",
   action: { name: "wb_open" },
 });
+export const calls = (who: string, id: string, name = "words/write_down") => ({
+  type: "tool_call",
+  ...seat(who),
+  call_id: id,
+  name,
+  arguments: '{"text":"Round."}',
+});
+export const asks = (who: string, id: string, again = false) => ({
+  type: "approval_wanted",
+  ...seat(who),
+  call_id: id,
+  name: "words/write_down",
+  seconds: 600,
+  again,
+});
+export const isTold = (who: string, id: string, answer = "allow") => ({
+  type: "approval",
+  ...seat(who),
+  call_id: id,
+  answer,
+});
+export const returns = (who: string, id: string, content = "Kept.", is_error = false) => ({
+  type: "tool_result",
+  ...seat(who),
+  call_id: id,
+  name: "words/write_down",
+  content,
+  is_error,
+  seconds: 1.24,
+});
 export const stops = (who: string, text: string, status = "completed") => ({
   type: "turn_ended",
   ...seat(who),

@@ -3,7 +3,7 @@
 import type { Discussion } from "../wire.ts";
 import { person } from "./people.ts";
 import { goesOn, type Run } from "./run.ts";
-import { isAnswered, isLive, type Turn } from "./turn.ts";
+import { isAnswered, isLive, questions, type Turn } from "./turn.ts";
 
 /** Say how the newest run stands; the same words as long as nothing begins or ends. */
 export function announcement(run: Run | undefined, discussion: Discussion): string {
@@ -14,7 +14,10 @@ export function announcement(run: Run | undefined, discussion: Discussion): stri
   const cut = stopped.length ? `${listed(stopped)} ${were(stopped)} stopped.` : "";
   if (goesOn(run)) {
     const speaking = who(isLive);
-    return joined(cut, speaking.length ? `${listed(speaking)} ${are(speaking)} speaking.` : "");
+    const asking = run.turns.flatMap((turn) =>
+      questions(turn).map((call) => `${name(turn)} asks whether it may call ${call.name}.`),
+    );
+    return joined(...asking, cut, speaking.length ? `${listed(speaking)} ${are(speaking)} speaking.` : "");
   }
   const failed = who((turn) => turn.state === "failed");
   const answers = run.turns.filter(isAnswered).length;

@@ -5,7 +5,7 @@ import type { Run } from "./run.ts";
 import { isLive, type Turn } from "./turn.ts";
 
 /** Worth knowing also when the answer is there: somebody else may have given it. */
-const LASTING: ReadonlySet<Notice["kind"]> = new Set(["fallback", "lead_replaced", "missing"]);
+const LASTING: ReadonlySet<Notice["kind"]> = new Set(["fallback", "lead_replaced", "missing", "tools"]);
 
 export function remarksOn(run: Run, turn: Turn): readonly Notice[] {
   const own = run.notices.filter((one) => one.participant === turn.participant);
@@ -13,7 +13,9 @@ export function remarksOn(run: Run, turn: Turn): readonly Notice[] {
   const turns = turnsOf(run, turn);
   const its = own.filter((notice) => holder(turns, notice)?.key === turn.key);
   const isTrying = isLive(turn) && !turn.text && !turn.thoughts;
-  return isTrying ? its.slice(-1) : its.filter((one) => LASTING.has(one.kind));
+  return isTrying
+    ? its.slice(-1)
+    : its.filter((one) => LASTING.has(one.kind) || (isLive(turn) && one.kind === "still_working"));
 }
 
 /** All turns of the same participant; one that has not begun comes last. */

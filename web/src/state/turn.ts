@@ -1,6 +1,7 @@
 /** One participant's turn, whether it was read from the discussion or is being heard right now. */
 
 import type { ActionDropped, Event, Message, TurnEnded } from "../wire.ts";
+import { calling, keptCalls, type Call } from "./calls.ts";
 
 type TurnState = "waiting" | "speaking" | TurnEnded["status"];
 
@@ -27,6 +28,7 @@ export interface Turn {
   readonly finish: TurnEnded["finish"];
   readonly audience: readonly string[] | null;
   readonly dropped: readonly ActionDropped[];
+  readonly calls: readonly Call[];
   /** Which of its versions is shown, and how many there are. */
   readonly version: number;
   readonly versions: number;
@@ -74,6 +76,7 @@ export function fresh(run: string, seat: Seat, at: number): Turn {
     finish: null,
     audience: null,
     dropped: [],
+    calls: [],
     version: 1,
     versions: 1,
     edited: false,
@@ -106,6 +109,7 @@ export function turnOf(message: Message): Turn | null {
     firstToken: message.first_token,
     latency: message.latency,
     audience: message.audience,
+    calls: keptCalls(message.tools, message.content),
     version: message.version,
     versions: message.versions,
     edited: message.edited,
@@ -114,8 +118,8 @@ export function turnOf(message: Message): Turn | null {
 
 /** Put a version that was just given in the place of the one before. */
 export function renewed(turn: Turn, version: Turn): Turn {
-  const { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped } = version;
-  const words = { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped };
+  const { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped, calls } = version;
+  const words = { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped, calls };
   const versions = turn.versions + 1;
   return { ...turn, ...words, fault: null, version: versions, versions, edited: false, renewal: null };
 }
@@ -144,6 +148,11 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
       return { ...turn, text: "" };
     case "action_dropped":
       return { ...turn, dropped: [...turn.dropped, event] };
+    case "tool_call":
+    case "approval_wanted":
+    case "approval":
+    case "tool_result":
+      return { ...turn, state: "speaking", calls: calling(turn.calls, event, turn.text) };
     case "turn_ended":
       return {
         ...turn,
@@ -166,4 +175,7 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
 }
 
 export const isLive = (turn: Turn): boolean => turn.state === "waiting" || turn.state === "speaking";
+/** The calls that wait for a person. */
+export const questions = (turn: Turn): readonly Call[] =>
+  isLive(turn) ? turn.calls.filter((call) => call.question) : [];
 export const isAnswered = (turn: Turn): boolean => turn.state === "completed" || turn.state === "partial";

@@ -18,6 +18,8 @@ export interface Seat {
   readonly active: boolean;
   readonly colour: string | null;
   readonly avatar: string | null;
+  /** Servers of tools, or single tools as `server/tool`. */
+  readonly tools: readonly string[];
 }
 
 interface Debating {
@@ -92,6 +94,7 @@ const PLAIN: Omit<Seat, "key" | "model"> = {
   active: true,
   colour: null,
   avatar: null,
+  tools: [],
 };
 
 /** Lay the table of a discussion or of a line-up that was kept. */
@@ -163,7 +166,7 @@ export function laid(table: Table, personas: readonly Persona[]): Laid {
 /** What is not asked for is left out: the server knows best what is usual. */
 function wanted({ key: _, ...seat }: Seat): Wanted {
   const said = Object.entries({ ...PLAIN, ...seat }).filter(
-    ([name, value]) => value !== null && value !== "" && value !== PLAIN[name as keyof typeof PLAIN],
+    ([name, value]) => value !== null && String(value) !== "" && value !== PLAIN[name as keyof typeof PLAIN],
   );
   return Object.fromEntries(said) as unknown as Wanted;
 }

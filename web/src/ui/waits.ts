@@ -2,3 +2,4 @@
 
 export const WAITS = "Waiting for the connection";
 export const CANNOT_STOP = "Without a connection nobody can be stopped";
+export const CANNOT_ANSWER = "Without a connection nothing can be allowed or refused";

@@ -1,0 +1,125 @@
+"""Tools on the page: who may call which, what was called, and the question whether it may be."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from playwright.async_api import Locator, Page, expect
+
+from tests.page.axe import axe
+from tests.page.visiting import visiting
+from tests.page.watching import Watch
+from tests.serving import MootServer
+from tests.tools.servers import COMMAND
+
+SETTINGS = f'\n[tools.notes]\ncommand = {json.dumps(COMMAND)}\nenv = ["NOTES"]\n'
+SLOW_MILLISECONDS = 120_000  # a server has 45 seconds to answer, and so has the one that looks its name up
+VOICES = """
+[writer]
+answer = "I keep **that**."
+then = "I was told: {result}"
+tool = { name = "notes__write_down", arguments = '{"text": "<b>Round.</b>"}' }
+"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def writing(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
+    """Serve a voice that writes something down, where it may."""
+    notes = str(tmp_path / "notes.txt")
+    async with visiting(page, tmp_path, settings=SETTINGS, voices=VOICES, NOTES=notes) as server:
+        yield server
+
+
+def card(page: Page) -> Locator:
+    return page.get_by_role("article", name="Writer").last
+
+
+async def ask(server: MootServer, page: Page, **seat: object) -> None:
+    seat |= {"name": "Writer"}
+    body = {"message": "Keep this.", "participants": [seat], "title": "Notes"}
+    id = (await server.post("/api/discussions", body)).body["discussion"]["id"]
+    await page.goto(f"{server.url}/d/{id}")
+
+
+async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
+    writing: MootServer, page: Page, tmp_path: Path
+) -> None:
+    await ask(writing, page, model="scripted/echo")
+    await expect(card(page)).to_contain_text("Keep this.")
+    await page.get_by_role("button", name="Settings of this discussion").click()
+    settings = page.get_by_role("dialog", name="Settings of this discussion")
+    await settings.get_by_role("button", name="Edit Writer").click()
+    voice = page.get_by_role("dialog", name="Edit this voice")
+    await voice.get_by_role("combobox", name="Model").fill("scripted/writer")
+    await voice.get_by_text("Tools", exact=True).click()
+    tools = voice.get_by_role("group", name="notes")
+    await tools.get_by_label("write_down (has effects, you are asked)").check()
+    await axe(page)
+    await voice.get_by_role("button", name="Save").click()
+    await expect(settings.get_by_role("button", name="Edit Writer")).to_contain_text("has tools")
+    await settings.get_by_role("button", name="Save").click()
+    await expect(settings).to_be_hidden()
+    await page.get_by_placeholder("Say something to the table").fill("And this.")
+    await page.get_by_placeholder("Say something to the table").press("Enter")
+
+    question = card(page).get_by_role("region", name="May Writer call notes/write_down?")
+    await expect(question).to_contain_text('"text": "<b>Round.</b>"')
+    await expect(question).to_contain_text("min left")
+    await expect(
+        page.get_by_role("status").filter(has_text="Writer asks whether it may call")
+    ).to_be_attached()
+    await expect(page.get_by_role("img", name="waits for your answer")).to_be_visible()
+    await axe(page)
+    assert not (tmp_path / "notes.txt").exists()
+
+    await page.reload()
+    await question.get_by_role("button", name="Allow", exact=True).press("Enter")
+    await expect(question).to_be_hidden()
+    await expect(card(page)).to_contain_text("I was told: Written.")
+    for _ in range(2):
+        call = card(page).locator("summary", has_text="notes/write_down")
+        await expect(call).to_have_text(re.compile(r"notes/write_down\s+done in \d+\.\d s"))
+        await call.press("Enter")
+        await expect(card(page).get_by_role("group", name="Result of notes/write_down")).to_have_text(
+            "Written."
+        )
+        given = card(page).get_by_role("group", name="Arguments of notes/write_down")
+        await expect(given).to_contain_text("<b>Round.</b>")
+        await axe(page)
+        await page.reload()
+    assert (tmp_path / "notes.txt").read_text("utf-8") == "<b>Round.</b>\n"
+
+
+async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, tmp_path: Path) -> None:
+    await ask(writing, page, model="scripted/writer", tools=["notes"])
+    await card(page).get_by_role("button", name="Refuse").click()
+    await expect(card(page)).to_contain_text("I was told: The person refused this call.")
+    await expect(card(page).locator("summary", has_text="notes/write_down")).to_contain_text("failed")
+    await expect(page.get_by_role("img", name="waits for your answer")).to_have_count(0)
+    assert not (tmp_path / "notes.txt").exists()
+
+
+async def test_a_tool_server_of_ones_own_is_added_and_removed(
+    writing: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 400")
+    await page.goto(f"{writing.url}/models")
+    servers = page.get_by_role("region", name="Tool servers")
+    await expect(servers.get_by_role("listitem").filter(has_text="notes")).to_contain_text("7 tools")
+    await servers.get_by_role("button", name="Add a tool server").click()
+    await servers.get_by_label("Name").fill("mine")
+    await servers.get_by_role("textbox", name="Address", exact=True).fill("https://127.0.0.1:9/mcp")
+    await servers.get_by_label("Headers").fill("Authorization: Bearer secret")
+    await axe(page)
+    await servers.get_by_role("button", name="Save").click()
+    await expect(servers.get_by_role("alert")).to_contain_text("it leads into a private network")
+    await servers.get_by_role("textbox", name="Address", exact=True).fill("https://tools.invalid/mcp")
+    await servers.get_by_role("button", name="Save").click()
+    mine = servers.get_by_role("listitem").filter(has_text="https://tools.invalid/mcp")
+    await expect(mine).to_contain_text("It cannot be used now:", timeout=SLOW_MILLISECONDS)
+    await expect(servers).not_to_contain_text("secret")
+    await mine.get_by_role("button", name="Remove the tool server mine").click()
+    await page.get_by_role("button", name="Remove it").click()
+    await expect(mine).to_have_count(0)
