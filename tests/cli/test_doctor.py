@@ -1,4 +1,5 @@
 import asyncio
+import re
 from socket import create_server
 
 import pytest
@@ -20,7 +21,7 @@ def findings(printed: str) -> dict[str, tuple[str, str]]:
 def test_on_a_machine_without_keys_it_says_what_to_set(moot: Moot) -> None:
     done = moot("doctor")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.replace(f" {len(BUILT_IN)} scripts", " N scripts") == snapshot("""\
+    assert re.sub(r"\b\d+ scripts", "N scripts", done.stdout) == snapshot("""\
 · anthropic   No key for anthropic: set ANTHROPIC_API_KEY.
 · openai      No key for openai: set OPENAI_API_KEY.
 · google      No key for google: set GEMINI_API_KEY.
@@ -33,7 +34,7 @@ def test_on_a_machine_without_keys_it_says_what_to_set(moot: Moot) -> None:
 · llamacpp    Not running at http://127.0.0.1:1/v1.
 · vllm        Not running at http://127.0.0.1:1/v1.
 ✓ local       Works, runs in this process: a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do.
-✓ scripted    Works: 15 scripts for demonstrations and tests, no real model.
+✓ scripted    Works: N scripts for demonstrations and tests, no real model.
 
 For a real model, set one of the keys above or start Ollama, LM Studio, llama.cpp or vLLM.
 Without any: moot ask "Say hello" -m local/smollm2

@@ -14,10 +14,10 @@ async def is_well(here: Parley) -> bool:
 async def test_a_wrong_token_is_told_and_everything_else_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with parley(tmp_path, monkeypatch, joined=False, token="wrong") as here:
+    async with parley(tmp_path, monkeypatch, joined=False, token="of-nobody") as here:
         await here.begin()
         await here.double.until(lambda: connection.REFUSED in caplog.text)
-        assert "wrong" not in caplog.text
+        assert "of-nobody" not in caplog.text
         assert await is_well(here)
         assert here.double.gateway.identified == 0
 
