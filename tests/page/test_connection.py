@@ -321,7 +321,7 @@ async def test_a_list_that_is_read_late_undoes_nothing(server: MootServer, page:
 
     await page.route("**/api/discussions?q=*", held, times=1)
     await shelf(page).get_by_label("Search discussions").fill("Before")
-    await expect(shelf(page).get_by_role("heading", name="Found")).to_be_visible()
+    await expect(shelf(page).get_by_role("heading", name="Results")).to_be_visible()
     await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
 
 
@@ -360,7 +360,7 @@ async def test_who_waits_for_more_of_the_list_gets_it_before_the_list_is_read_an
         asked.set()
         await free.wait()
         older = first["discussions"][0] | {"id": "dis_older", "title": "Older", "updated_at": 1}
-        await route.fulfill(json={"discussions": [older], "next": None})
+        await route.fulfill(json={"discussions": [older], "next": None, "hits": []})
 
     await page.route("**/api/discussions?status=*", listed)
     page.on("request", lambda request: reads.append(request.url))

@@ -20,6 +20,7 @@ from moot.model.errors import (
     OverBudget,
     ProviderError,
     Refused,
+    ServerAway,
     StoreUnavailable,
     Unavailable,
     UnknownModel,
@@ -96,7 +97,7 @@ def kinds(root: type[MootError]) -> Iterator[type[MootError]]:
 
 
 def test_every_error_of_the_tree_has_a_status() -> None:
-    for kind in kinds(MootError):
+    for kind in {*kinds(MootError)} - {ServerAway}:  # which only a client meets
         assert any(issubclass(kind, known) for known in STATUSES), kind
 
 
