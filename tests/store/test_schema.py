@@ -19,7 +19,7 @@ def test_every_row_that_a_person_makes_belongs_to_a_tenant() -> None:
         {"session", "token", "reup"},
         {"run_event", "lane", "finding"},
         {"insight_vector"},
-        {"channel_message", "channel_run", "channel_post"},
+        {"channel_message", "channel_run", "channel_post", "channel_memory"},
     )
     through = accounts | runs | insights | channels  # by these
     nobodys = {"tenant", "rate", "token_rate", "worker", "installation"}

@@ -3,7 +3,7 @@
 const measuring = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     measuring.unobserve(target);
-    requestAnimationFrame(() => target.classList.add("resting")); // in this frame it would be laid out twice
+    requestAnimationFrame(() => target.classList.add("rests")); // in this frame it would be laid out twice
   }
 });
 
