@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from itertools import cycle, islice, permutations
 from statistics import median, quantiles
 
 import aiohttp
@@ -27,7 +28,7 @@ SETTINGS = '[providers.scripted]\nscript = "scripts.toml"\n'
 WORDS = "so it is " * 5000  # 20 chunks a second, for longer than anybody measures
 SETTLING = 3.0  # seconds
 PAUSE = 0.05  # seconds between two who come
-WARMING = 5  # of them, who do not count
+WARMING = 6  # of them, who do not count
 
 Http = aiohttp.ClientSession
 FirstToken = Callable[[Http, str], Awaitable[aiohttp.ClientResponse]]
@@ -115,9 +116,9 @@ async def measured(streams: int, times: int) -> Mapping[str, list[float]]:
             await server.answers("/readyz")
             async with _murmuring(http, streams):
                 opened = {door: await _opened(http, "scripted/echo") for door in DOORS}
-                for _ in range(WARMING + times):
-                    for door, (discussion, _) in opened.items():
-                        took[door].append(await _once(http, DOORS[door], discussion))
+                for order in islice(cycle(permutations(DOORS)), WARMING + times):
+                    for door in order:  # what one leaves behind for the next, it leaves to each of them
+                        took[door].append(await _once(http, DOORS[door], opened[door][0]))
     return {door: all_of_them[WARMING:] for door, all_of_them in took.items()}
 
 
@@ -147,4 +148,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a smoke run")
     quick = parser.parse_args().quick
-    uvloop.run(main(*((5, 10) if quick else (100, 100))))
+    uvloop.run(main(*((5, 10) if quick else (100, 300))))
