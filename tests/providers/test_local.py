@@ -8,6 +8,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from msgspec import Raw
@@ -158,6 +160,24 @@ def test_where_it_cannot_load_one_line_says_what_to_install(
     with pytest.raises(Unavailable, match=words) as caught:
         load_library()
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_is_handed_out_only_once_its_loop_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letting go of one whose loop has not begun waits for ever: it does not hear that it is to end."""
+    done: list[str] = []
+
+    class Server:
+        def __init__(self, params: object) -> None:
+            assert getattr(params, "endpoint_metrics") is True  # noqa: B009 - else the loop is not asked
+            done.append("loaded")
+
+        def handle_metrics(self) -> None:
+            done.append("heard")
+
+    library = SimpleNamespace(CommonParams=MagicMock, Server=Server)
+    monkeypatch.setattr("moot.providers.local.load_library", lambda: library)
+    LocalProvider()._start()
+    assert done == ["loaded", "heard"]
 
 
 async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> None:
