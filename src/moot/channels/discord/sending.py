@@ -116,13 +116,13 @@ class Line:
                 if error.code != UNKNOWN_WEBHOOK or self._webhook is None:
                     raise Closed("The channel is gone.") from error
                 self._webhook = None  # somebody has deleted it, so there will be another one
-                continue
+                trouble: Exception = error
             except discord.Forbidden as error:
                 raise Closed("Discord does not let Moot write here any more.") from error
             except discord.HTTPException as error:
                 if error.status < 500 and error.status != 429:
                     raise Refused(f"Discord refuses a message: {error.text}") from error
-                trouble: Exception = error
+                trouble = error
             except (Unanswered, OSError, aiohttp.ClientError, TimeoutError) as error:
                 trouble = error
             log.warning(
