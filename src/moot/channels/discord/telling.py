@@ -6,18 +6,16 @@ import random
 from collections import deque
 from contextlib import aclosing
 
-import msgspec
-
 from moot.channels.discord import drawing
 from moot.channels.discord.mentions import Member
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.questions import Question
 from moot.channels.discord.recital import Drop, Post, Recital, Settle, Speaker, Unsay, cut
 from moot.channels.discord.sending import Letter, Line, Picture, Refused
+from moot.engine.feeds import event_of
 from moot.model.channels import Binding, Told
 from moot.model.discussions import Run
 from moot.model.errors import MootError
-from moot.model.events import Event
 
 TYPING_SECONDS = 8.0  # Discord shows it for 10
 MOST_WAITING = 500  # steps; a reader that is further ahead waits
@@ -104,7 +102,7 @@ class Telling:
             self._news.set()
 
     async def _take(self, recital: Recital, frame: bytes) -> None:
-        event: Event = msgspec.json.decode(frame.partition(b"\ndata: ")[2], type=Event)
+        event = event_of(frame)
         self._seq = event.seq
         for step in recital.hear(event):
             if isinstance(step, Drop):

@@ -75,8 +75,7 @@ class Speaking:
         if put.files:
             await asyncio.to_thread(_refuse_unread, plan, chains, put.files)
         await self._budgets.refuse_if_spent(caller.account)
-        if plan.mode == "debate":
-            await limits.debate(caller.account)
+        await limits.mode(caller.account, plan.mode)
         sitting = Sitting(
             plan=plan, question=put.question, chains=chains, earlier=put.earlier, attached=put.attached
         )
@@ -99,8 +98,7 @@ class Speaking:
             raise UsageError(f"messages: in a discussion a message has at most {LONGEST:,} characters.")
         if put.question_files and key is not None:
             raise UsageError("messages: files cannot be sent to a discussion with an Idempotency-Key.")
-        if plan.mode == "debate":
-            await limits.debate(caller.account)
+        await limits.mode(caller.account, plan.mode)
         files = tuple([await self._kept(caller, file) for file in put.question_files])
         saying = Saying(discussion=place, message=put.words, files=files)
         started = await self._hall.say(caller, saying, key)
