@@ -1,3 +1,4 @@
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -5,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moot.channels.discord.delivery import MOST_MESSAGES
 from moot.channels.discord.questions import AGAIN, CUT_OFF, OUTCOMES
 from moot.channels.discord.recital import (
     MOOT,
@@ -297,3 +299,9 @@ def test_a_text_that_is_cut_loses_no_word(text: str) -> None:
     pieces = cut(text)
     assert all(0 < len(piece) <= 1950 for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
+
+
+def test_an_answer_that_is_too_long_for_a_channel_says_where_the_rest_is() -> None:
+    steps = told(STARTED, begun("alpha"), words("alpha", "word " * 20_000), ended("alpha"))
+    assert len(steps) == MOST_MESSAGES + 1
+    assert re.fullmatch(r"-# [\d,]+ characters more are on the page\.", said(steps)[-1][1])

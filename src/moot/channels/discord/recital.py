@@ -224,7 +224,7 @@ class Recital:
                 why = ended.fault.message if ended.fault else "no answer came"
                 steps += [*self._unsay(seat), self._aside(f"{self._name(seat)} failed: {why}")]
             case _:
-                steps += self._say(seat, outlet.end()) if outlet else []
+                steps += self._say(seat, [*outlet.end(), *_left_out(outlet)]) if outlet else []
                 steps += self._thoughts(seat, ended.message.thoughts)
         return steps + self._pass_on(seat)
 
@@ -295,6 +295,11 @@ class Recital:
 
     def _speaker(self, seat: Seat) -> Speaker:
         return speaker_of(self._participants[seat.participant])
+
+
+def _left_out(outlet: Outlet) -> list[Send]:
+    """Say that there is more of an answer than a channel is sent."""
+    return [Send(f"-# {outlet.left_out:,} characters more are on the page.")] if outlet.left_out else []
 
 
 def speaker_of(who: Participant) -> Speaker:
