@@ -171,7 +171,7 @@ class Recital:
                 why = ended.fault.message if ended.fault else "no answer came"
                 steps += [*self._unsay(seat), self._aside(f"{self._name(seat)} failed: {why}")]
             case _:
-                steps += self._say(seat, [*outlet.end(), *_left_out(outlet)]) if outlet else []
+                steps += self._say(seat, [*outlet.end(), *_beyond(outlet)]) if outlet else []
                 steps += self._thoughts(seat, ended.message.thoughts)
         return steps + self._pass_on(seat)
 
@@ -244,6 +244,7 @@ class Recital:
         return speaker_of(self._participants[seat.participant])
 
 
-def _left_out(outlet: Outlet) -> list[Send]:
-    """Say that there is more of an answer than a channel is sent."""
-    return [Send(f"-# {outlet.left_out:,} characters more are on the page.")] if outlet.left_out else []
+def _beyond(outlet: Outlet) -> list[Send]:
+    """Say where the rest is of what is too long for a channel."""
+    rest = outlet.left_out
+    return [Send(f"-# {rest:,} more characters of this answer are kept in Moot.")] if rest else []
