@@ -5,7 +5,7 @@ import builtins
 import json
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +23,7 @@ from moot.model.requests import File, ModelRequest, user
 from moot.providers.bounds import LONGEST_TEXT, MOST_ITEMS
 from moot.providers.local import (
     DEMO,
+    Generation,
     LocalProvider,
     demo_weights,
     load_library,
@@ -178,6 +179,22 @@ def test_a_model_is_handed_out_only_once_its_loop_listens(monkeypatch: pytest.Mo
     monkeypatch.setattr("moot.providers.local.load_library", lambda: library)
     LocalProvider()._start()
     assert done == ["loaded", "heard"]
+
+
+def test_a_generation_ends_with_the_loop_that_read_it() -> None:
+    class Endless:
+        def handle_chat_completions(self, _: bytes, take: Callable[[bytes], bool]) -> None:
+            while not take(b"{}"):
+                pass
+
+    async def begin() -> Generation:
+        return Generation(Endless(), b"")
+
+    generation = asyncio.run(begin())
+    generation.thread.join(60)
+    is_alive = generation.thread.is_alive()
+    generation.cancel()
+    assert not is_alive
 
 
 async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> None:

@@ -241,10 +241,14 @@ class Generation:
 
     def _take(self, frame: bytes) -> bool:
         """Answer llama.cpp's question, once a token or batch, whether to stop."""
-        if not self._cancelled.is_set():
-            self._room.acquire()
+        while not self._is_left() and not self._room.acquire(timeout=SIGN_SECONDS):
+            pass
         self._put(frame)
-        return self._cancelled.is_set()
+        return self._is_left()
+
+    def _is_left(self) -> bool:
+        """Tell whether nobody reads any more: it was cancelled, or the loop ended without a word."""
+        return self._cancelled.is_set() or self._loop.is_closed()
 
     def _put(self, item: bytes | None) -> None:
         with suppress(RuntimeError):  # the loop is gone: nobody waits for this any more
