@@ -15,9 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from moot.cli.chat import Chat
+from moot.model.errors import ServerAway
 from tests.cli.process import SCRIPT, SECONDS, Moot, complaint, heard
 from tests.serving import LOOK_SECONDS, MootServer, serving
 
@@ -263,3 +266,13 @@ async def _speaking(server: MootServer) -> Any:
         while (await server.get(f"/api/runs/{opened['run']['id']}")).body["status"] != "running":
             await asyncio.sleep(LOOK_SECONDS)
     return opened
+
+
+async def test_a_stop_that_was_not_heard_is_told() -> None:
+    async def unheard() -> None:
+        raise ServerAway("Nobody answers.")
+
+    said: list[str] = []
+    chat = Chat(MagicMock(), MagicMock(), MagicMock(side_effect=said.append))
+    await chat._stopped(asyncio.create_task(unheard()))
+    assert said == ["The stop was not heard: Nobody answers."]

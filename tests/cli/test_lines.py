@@ -2,6 +2,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +49,10 @@ async def test_ctrl_c_ends_the_waiting_and_loses_nothing(pipe: tuple[int, int]) 
     os.write(write, b"still here\n")
     os.close(write)
     assert await lines.next() == "still here"
+
+
+async def test_what_cannot_be_read_is_at_its_end(tmp_path: Path) -> None:
+    folder = os.open(tmp_path, os.O_RDONLY)
+    async with asyncio.timeout(60):
+        assert await Piped(folder).next() is None
+    os.close(folder)

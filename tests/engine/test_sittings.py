@@ -3,17 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from unittest.mock import MagicMock
 
 import pytest
 
-from moot.engine.sittings import Sitting, Sittings
+from moot.engine.sittings import Sitting, Sittings, check_files
 from moot.model.discussions import Message
-from moot.model.errors import OverBudget
+from moot.model.errors import OverBudget, UsageError
 from moot.model.events import Event, RunEnded, TextDelta, TurnEnded
 from moot.model.money import Charge
 from moot.model.participants import seat
 from moot.model.plans import Plan
-from moot.model.requests import assistant, user
+from moot.model.requests import File, assistant, user
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
@@ -119,3 +120,19 @@ async def test_when_all_end_readers_are_told() -> None:
         await closing
     assert isinstance(last[-1], RunEnded)
     assert last[-1].status == "stopped"
+
+
+def test_a_file_that_somebody_cannot_read_is_refused_before_anybody_is_asked() -> None:
+    def model(*kinds: str) -> MagicMock:
+        resolved = MagicMock()
+        resolved.name = "lab/model"
+        resolved.provider.profile.return_value.files = kinds
+        return resolved
+
+    plan = Plan(mode="parallel", participants=seat(("lab/one", "lab/two")))
+    cat = File("cat.png", "image/png", b"")
+    chains = {"alpha": [model("text", "image")], "beta": [model("text")]}
+    with pytest.raises(UsageError, match=r"Beta \(lab/model\) takes no image files such as cat.png"):
+        check_files(plan, chains, [cat])
+    check_files(plan, chains, [])
+    check_files(plan, chains | {"beta": [model("image")]}, [cat])

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from moot import Moot, ProviderError, UsageError
+from moot import Moot, ProviderError, Result, Talk, UsageError
 from moot.model.events import RunEnded, RunStarted, TextDelta
 
 
@@ -17,6 +17,18 @@ async def test_it_is_read_event_by_event_and_then_has_a_result() -> None:
         with pytest.raises(UsageError, match="read already"):
             async for _ in talk:
                 pass
+
+
+async def read(talk: Talk) -> Result:
+    return await talk
+
+
+async def test_two_who_read_it_at_once_do_not_have_it_asked_twice() -> None:
+    async with Moot() as moot:
+        talk = moot.ask("Why?", ["scripted/echo"])
+        first, second = await asyncio.gather(read(talk), read(talk), return_exceptions=True)
+    assert isinstance(first, Result)
+    assert isinstance(second, UsageError)
 
 
 async def test_it_can_be_stopped() -> None:

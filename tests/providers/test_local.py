@@ -5,9 +5,11 @@ import builtins
 import json
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from msgspec import Raw
@@ -21,6 +23,7 @@ from moot.model.requests import File, ModelRequest, user
 from moot.providers.bounds import LONGEST_TEXT, MOST_ITEMS
 from moot.providers.local import (
     DEMO,
+    Generation,
     LocalProvider,
     demo_weights,
     load_library,
@@ -158,6 +161,40 @@ def test_where_it_cannot_load_one_line_says_what_to_install(
     with pytest.raises(Unavailable, match=words) as caught:
         load_library()
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_is_handed_out_only_once_its_loop_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letting go of one whose loop has not begun waits for ever: it does not hear that it is to end."""
+    done: list[str] = []
+
+    class Server:
+        def __init__(self, params: object) -> None:
+            assert getattr(params, "endpoint_metrics") is True  # noqa: B009 - else the loop is not asked
+            done.append("loaded")
+
+        def handle_metrics(self) -> None:
+            done.append("heard")
+
+    library = SimpleNamespace(CommonParams=MagicMock, Server=Server)
+    monkeypatch.setattr("moot.providers.local.load_library", lambda: library)
+    LocalProvider()._start()
+    assert done == ["loaded", "heard"]
+
+
+def test_a_generation_ends_with_the_loop_that_read_it() -> None:
+    class Endless:
+        def handle_chat_completions(self, _: bytes, take: Callable[[bytes], bool]) -> None:
+            while not take(b"{}"):
+                pass
+
+    async def begin() -> Generation:
+        return Generation(Endless(), b"")
+
+    generation = asyncio.run(begin())
+    generation.thread.join(60)
+    is_alive = generation.thread.is_alive()
+    generation.cancel()
+    assert not is_alive
 
 
 async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> None:

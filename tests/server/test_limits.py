@@ -83,7 +83,7 @@ async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> N
         async with database.write() as connection:
             await connection.execute(update(discussion).where(discussion.c.id == id).values(mode="debate"))
         limits: RateLimits = house.app.state["limits"]
-        await limits.debate("ada")
+        await limits.mode("ada", "debate")
         spoken = await house.client.post(
             f"/api/discussions/{id}/messages", json={"message": "And?"}, headers=ada
         )

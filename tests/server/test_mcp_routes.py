@@ -112,3 +112,19 @@ async def test_the_page_does_not_stand_in_the_way(database: Database) -> None:
         assert browser.headers["content-type"] != "text/html; charset=utf-8"
         await client.aclose()
         await talks.house.mcp.close()
+
+
+async def test_what_failed_is_told_in_the_log_and_begins_anew_with_the_next_call(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("no sessions")
+
+    async with built(database) as house:
+        ada = await house.bearer("ada")
+        with monkeypatch.context() as patched:
+            patched.setattr("moot.server.mcp_server.sessions", broken)
+            assert (await list_tools(house.client, **ada)).status_code == 503
+        assert "MCP over HTTP has failed" in caplog.text
+        assert (await list_tools(house.client, **ada)).status_code == 200
+        await face(house).close()

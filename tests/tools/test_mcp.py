@@ -1,4 +1,6 @@
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import mcp_types as types
 import pytest
@@ -70,6 +72,40 @@ async def test_secrets_are_not_repeated_whoever_says_them() -> None:
     box = McpToolbox("test", connect, ["sk-canary"])  # type: ignore[arg-type]
     with pytest.raises(Unavailable, match=r"\[secret\] was refused"):
         await box.tools()
+
+
+async def test_what_is_too_short_to_be_a_secret_is_left_where_it_stands() -> None:
+    def connect() -> object:
+        raise Unavailable("1 of 10 was refused")
+
+    box = McpToolbox("test", connect, ["1"])  # type: ignore[arg-type]
+    with pytest.raises(Unavailable, match="1 of 10 was refused"):
+        await box.tools()
+
+
+async def test_closing_waits_for_every_server_that_was_started() -> None:
+    started: list[int] = []
+    ended: list[int] = []
+    closing = asyncio.Event()
+
+    @asynccontextmanager
+    async def connect() -> AsyncIterator[object]:
+        started.append(life := len(started))
+        try:
+            yield await asyncio.Event().wait()
+        finally:
+            await closing.wait()
+            for _ in range(1 if life else 50):  # the first takes longer to end
+                await asyncio.sleep(0)
+            ended.append(life)
+
+    box = McpToolbox("test", connect, start_seconds=0.01)  # type: ignore[arg-type]
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="did not start"):
+            await box.tools()
+    closing.set()
+    await box.aclose()
+    assert sorted(ended) == started == [0, 1]
 
 
 def test_a_result_is_written_as_text() -> None:

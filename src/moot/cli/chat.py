@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from moot.channels.terminal import safe
 from moot.cli import commands, logs, loop, settings
 from moot.cli.api import Accepted, Api, Listed, Opened, Read
-from moot.cli.commands import HELP, Command, named, understood
+from moot.cli.commands import HELP, Deed, named, understood
 from moot.cli.ctrl_c import on_ctrl_c
 from moot.cli.door import Door, reached
 from moot.cli.lines import Lines, Piped, Typed
@@ -158,7 +158,7 @@ class Chat:
         for run in read.runs:
             await self._follow(run)
 
-    async def _do(self, command: Command) -> None:
+    async def _do(self, command: Deed) -> None:
         match command:
             case commands.Say():
                 await self._speak(command)
@@ -178,8 +178,6 @@ class Chat:
             case commands.New():
                 self._discussion = None
                 self._say(f"A new discussion. {self._seats.words}.")
-            case commands.Quit():
-                self._leaving = True
             case _:
                 assert_never(command)
 
@@ -236,10 +234,18 @@ class Chat:
         with on_ctrl_c(react):
             await asyncio.wait({task})
         if self._stopping is not None:
-            await asyncio.wait({self._stopping}, timeout=0 if self._leaving else None)
+            await self._stopped(self._stopping)
             self._stopping = None
         if not task.cancelled():
             task.result()
+
+    async def _stopped(self, stopping: "asyncio.Task[None]") -> None:
+        """Wait until it is known that a stop was heard, and say so where it was not; whoever leaves does not wait."""
+        await asyncio.wait({stopping}, timeout=0 if self._leaving else None)
+        if not stopping.done():
+            stopping.cancel()
+        elif (error := stopping.exception()) is not None:
+            self._say(f"The stop was not heard: {error}")
 
     async def _stop(self, run: Run) -> None:
         await self._api.post(f"/api/runs/{quote(run.id)}/stop", Run)

@@ -78,7 +78,8 @@ class Quit(Struct, frozen=True):
     pass
 
 
-Command = Say | Mode | Add | Drop | Resume | Who | Stop | History | List | New | Help | Quit
+Deed = Say | Mode | Add | Drop | Resume | Who | Stop | History | List | New | Help
+Command = Deed | Quit
 
 
 def understood(line: str, participants: Sequence[Participant]) -> Command | None:

@@ -51,8 +51,7 @@ async def premises(house: "House", chosen: "Settings") -> "Premises":
 
     async def admit(account: str, mode: str) -> None:
         await house.limits.say(account)
-        if mode == "debate":
-            await house.limits.debate(account)
+        await house.limits.mode(account, mode)
 
     return Premises(
         caller=await _caller(house, chosen.discord.user),

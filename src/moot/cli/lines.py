@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Protocol
@@ -68,8 +69,12 @@ class Piped:
         return coming.result()
 
     def _read(self) -> None:
-        piece = os.read(self._descriptor, PIECE)
-        self._loop.call_soon_threadsafe(self._came.put_nowait, piece)
+        try:
+            piece = os.read(self._descriptor, PIECE)
+        except OSError:  # it is closed, or whoever held it is gone: nothing more comes
+            piece = b""
+        with suppress(RuntimeError):  # the loop is gone: nobody waits for this any more
+            self._loop.call_soon_threadsafe(self._came.put_nowait, piece)
 
 
 def _cancel(task: "asyncio.Task[bytes]") -> None:

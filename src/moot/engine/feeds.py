@@ -10,14 +10,26 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from itertools import islice
 
+import msgspec
+
 from moot.engine import metrics
 from moot.engine.patience import patiently
 from moot.model.errors import StoreUnavailable
+from moot.model.events import Event
 from moot.store.events import Events, Standing
 
 REMEMBERED = 1000
 LOOK_SECONDS = 5.0
 END = '{"type":"run_ended"'
+DATA = b"\ndata: "
+
+_DECODER = msgspec.json.Decoder(Event)
+
+
+def event_of(frame: bytes) -> Event:
+    """Read an event again from what is sent of it."""
+    event: Event = _DECODER.decode(frame.partition(DATA)[2])
+    return event
 
 
 class Feed:

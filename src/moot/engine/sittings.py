@@ -9,6 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from moot.context.attachments import refuse_unread
 from moot.context.pieces import Attached
 from moot.engine import inline
 from moot.engine.log import RunLog
@@ -18,6 +19,7 @@ from moot.model.discussions import Message
 from moot.model.events import Event
 from moot.model.money import Charge
 from moot.model.plans import Plan
+from moot.model.requests import File
 from moot.model.requests import Message as Told
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop, stopped
@@ -33,6 +35,14 @@ class Sitting(Struct, frozen=True, kw_only=True):
     chains: Mapping[str, Sequence[Resolved]]
     earlier: tuple[Message, ...] = ()
     attached: Attached = {}
+
+
+def check_files(plan: Plan, chains: Mapping[str, Sequence[Resolved]], files: Sequence[File]) -> None:
+    """Refuse files that the model of somebody who is to speak cannot read."""
+    for who in plan.speaking if files else ():
+        first = chains[who.id][0]
+        for file in files:
+            refuse_unread(who.name, first.name, first.provider.profile(first.model).files, file)
 
 
 class Purse(Protocol):

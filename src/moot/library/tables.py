@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Self
 
 from moot.cli import loop, settings
-from moot.context.attachments import refuse_unread
 from moot.context.files import read_file
 from moot.context.question import question as put
 from moot.engine.casting import Casting
-from moot.engine.sittings import Sitting, Sittings
+from moot.engine.sittings import Sitting, Sittings, check_files
 from moot.engine.speaker import Speaker
 from moot.engine.usual_table import UsualTable
 from moot.library.results import Result
@@ -108,10 +107,7 @@ class Moot:
 
     async def _sitting(self, plan: Plan, question: str, files: Sequence[File]) -> Sitting:
         chains = {who.id: await self._casting.models(HERE, who.model) for who in plan.participants}
-        for who in plan.speaking if files else ():
-            first = chains[who.id][0]
-            for file in files:
-                refuse_unread(who.name, first.name, first.provider.profile(first.model).files, file)
+        check_files(plan, chains, files)
         return Sitting(plan=plan, question=put(question, files=files), chains=chains)
 
 

@@ -16,6 +16,7 @@ class Talk:
     def __init__(self, hold: Callable[[Stop], AsyncGenerator[list[Event], None]]) -> None:
         self._hold = hold
         self._stop = Stop()
+        self._begun = False
         self._events: list[Event] = []
 
     def stop(self) -> None:
@@ -23,8 +24,9 @@ class Talk:
         self._stop.request()
 
     async def __aiter__(self) -> AsyncGenerator[Event, None]:
-        if self._events:
+        if self._begun:
             raise UsageError("This was read already: ask again.")
+        self._begun = True
         async with aclosing(self._hold(self._stop)) as told:
             async for some in told:
                 self._events += some
@@ -36,7 +38,7 @@ class Talk:
 
     async def _answer(self) -> Result:
         """Read it to its end; where nobody could answer, the reason of the last is raised."""
-        if not self._events:
+        if not self._begun:
             async for _ in self:
                 pass
         result = self.result

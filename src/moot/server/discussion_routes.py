@@ -72,8 +72,7 @@ class DiscussionRoutes(Controller):
     ) -> Started:
         """Answer before any model is called: what they say comes as the events of the run."""
         opening = await drafts.opening(caller, data, data.participants)
-        if opening.mode == "debate":
-            await limits.debate(caller.account)
+        await limits.mode(caller.account, opening.mode)
         return await hall.open(caller, opening, idempotency_key)
 
     @get(summary="List discussions, newest first")
@@ -139,8 +138,7 @@ class DiscussionRoutes(Controller):
         idempotency_key: Key = None,
     ) -> Accepted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
-        if (await discussions.get(caller.tenant, id)).mode == "debate":
-            await limits.debate(caller.account)
+        await limits.mode(caller.account, (await discussions.get(caller.tenant, id)).mode)
         saying = Saying(discussion=id, message=said(data.message), to=data.to, files=data.files, cap=data.cap)
         started = await hall.say(caller, saying, idempotency_key)
         return Accepted(message=started.message, run=started.run)

@@ -54,7 +54,10 @@ class RateLimits:
         wait = await self._rates.take(f"message/{account}", *self._messages)
         _allow(wait, "These are too many messages")
 
-    async def debate(self, account: str) -> None:
+    async def mode(self, account: str, mode: str) -> None:
+        """Allow what starts a run in a mode: a debate asks everybody several times."""
+        if mode != "debate":
+            return
         wait = await self._rates.take(f"debate/{account}", *self._debates)
         _allow(wait, "These are too many debates")
 

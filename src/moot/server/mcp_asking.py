@@ -8,11 +8,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from moot.engine.feeds import Feeds
+from moot.engine.feeds import Feeds, event_of
 from moot.engine.hall import Hall, Saying, Started
 from moot.model.accounts import Caller
 from moot.model.errors import NotFound, Refused, UsageError
-from moot.model.events import ANSWERED, Event
+from moot.model.events import ANSWERED
 from moot.model.line_ups import LineUp
 from moot.model.modes import ModeName
 from moot.model.texts import ModelName
@@ -29,7 +29,6 @@ from moot.store.runs import Runs
 TELL_SECONDS = 0.5  # between two looks at what is being said
 
 Tell = Callable[[float, str], Awaitable[None]]
-event_of = msgspec.json.Decoder(Event).decode
 
 
 class Question(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,8 +121,7 @@ class Asking:
         opening = await self._drafts.opening(
             caller, draft := await self._draft(caller, asked), draft.participants
         )
-        if opening.mode == "debate":
-            await self._limits.debate(caller.account)
+        await self._limits.mode(caller.account, opening.mode)
         return await self._hall.open(caller, opening)
 
     async def _gone_on(self, caller: Caller, id: str, asked: Question, words: str) -> Started:
@@ -132,8 +130,7 @@ class Asking:
             raise UsageError(
                 f"mode: this discussion is a {discussion.mode}: leave mode out, or open another."
             )
-        if discussion.mode == "debate":
-            await self._limits.debate(caller.account)
+        await self._limits.mode(caller.account, discussion.mode)
         return await self._hall.say(caller, Saying(discussion=id, message=words, cap=asked.cap))
 
     async def _draft(self, caller: Caller, asked: Question) -> DiscussionDraft:
@@ -185,8 +182,7 @@ class Asking:
         async with aclosing(self._feeds.follow(run, 0, standing)) as frames:
             async for some in frames:
                 for frame in some:
-                    event = event_of(frame.partition(b"data: ")[2])
-                    if words := heard.hear(event):
+                    if words := heard.hear(event_of(frame)):
                         await tell(heard.characters, words)
                 if heard.speaking and clock() - told_at >= TELL_SECONDS:
                     told_at = clock()

@@ -1,6 +1,7 @@
 """MCP over HTTP: the address where programs find Moot's tools. The SDK is loaded when the first one comes."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any
@@ -17,6 +18,7 @@ PATH = "/mcp"
 MAX_BODY = 1_000_000
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
+log = logging.getLogger(__name__)
 
 
 class McpFace:
@@ -61,10 +63,13 @@ class McpFace:
             ready.set_result(manager.handle_request)
             await asyncio.get_running_loop().create_future()
 
-    def _ended(self, _: "asyncio.Task[None]") -> None:
-        """Send those away who wait for what will not come."""
+    def _ended(self, living: "asyncio.Task[None]") -> None:
+        """Send those away who wait for what will not come; what failed begins anew with the next call."""
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(Leaving("This server is ending: ask again in a moment."))
+        if not living.cancelled() and (error := living.exception()) is not None:
+            log.error("MCP over HTTP has failed", exc_info=error)
+            self._ready = None
 
 
 def _in_time(receive: Receive) -> Receive:

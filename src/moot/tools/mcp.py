@@ -22,6 +22,7 @@ from moot.model.tools import LONGEST_ARGUMENTS, Outcome, ToolInfo, cut
 START_SECONDS = 45.0  # to start and to list its tools
 CLOSE_SECONDS = 8.0  # to end by itself, or be killed
 MOST_TOOLS, MOST_PAGES = 128, 20
+SHORTEST_SECRET = 7  # characters; what is shorter, such as `1` or `true`, stands in every other answer
 DESCRIPTION = 2000
 
 Connect = Callable[[], AbstractAsyncContextManager[TransportStreams]]
@@ -46,17 +47,19 @@ class McpToolbox:
     ) -> None:
         self._name = name
         self._connect = connect
-        self._secrets = [secret for secret in secrets if secret]
+        long = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
+        self._secrets = sorted(long, key=len, reverse=True)  # one may be part of another
         self._start_seconds = start_seconds
         self._close_seconds = close_seconds
-        self._life: Life | None = None
+        self._lives: list[Life] = []  # the newest last; those before it are ending
 
     async def tools(self) -> Sequence[ToolInfo]:
-        return (await self._opened()).tools
+        return (await self._opened(self._living())).tools
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        life = self._living()
         try:
-            client = (await self._opened()).client
+            client = (await self._opened(life)).client
             result = await client.session.send_request(  # its call_tool runs patterns of the server over the result
                 types.CallToolRequest(
                     params=types.CallToolRequestParams(name=name, arguments=dict(arguments))
@@ -64,21 +67,24 @@ class McpToolbox:
                 types.CallToolResult,
             )
         except Exception as error:  # noqa: BLE001 - whatever a foreign server makes the client raise
-            if self._life is not None and _is_closed(error):
-                self._life.leave()
+            if _is_closed(error):
+                life.leave()
             return Outcome(self._safe(f"The call failed. {_words(self._name, error)}"), is_error=True)
         return Outcome(self._safe(text_of(result)), is_error=bool(result.is_error))
 
     async def aclose(self) -> None:
-        if self._life is not None:
-            await self._life.end(self._close_seconds)
-            self._life = None
+        lives, self._lives = self._lives, []
+        await asyncio.gather(*(life.end(self._close_seconds) for life in lives))
 
-    async def _opened(self) -> Opened:
-        if self._life is None or self._life.left:
-            self._life = Life(self._name, self._connect)
+    def _living(self) -> "Life":
+        if not self._lives or self._lives[-1].left:
+            ending = [life for life in self._lives if not life.over]
+            self._lives = [*ending, Life(self._name, self._connect)]
+        return self._lives[-1]
+
+    async def _opened(self, life: "Life") -> Opened:
         try:
-            return await self._life.opened(self._start_seconds)
+            return await life.opened(self._start_seconds)
         except Unavailable as error:
             raise Unavailable(self._safe(str(error))) from None
 
@@ -100,6 +106,10 @@ class Life:
         self._leaving = asyncio.Event()
         self._task = asyncio.create_task(self._live())
 
+    @property
+    def over(self) -> bool:
+        return self._task.done()
+
     async def opened(self, seconds: float) -> Opened:
         await asyncio.wait({self._opened}, timeout=seconds)
         if not self._opened.done():
@@ -108,11 +118,11 @@ class Life:
         return self._opened.result()
 
     def leave(self) -> None:
-        """Let it end, with nobody waiting for that."""
+        """Let it end, with nobody waiting for that; said twice, it does not cut short how it clears up."""
+        if not self.left and not self._opened.done():
+            self._task.cancel()
         self.left = True
         self._leaving.set()
-        if not self._opened.done():
-            self._task.cancel()
 
     async def end(self, seconds: float) -> None:
         """Let it end, and do not wait long for it."""

@@ -58,7 +58,7 @@ async def configured(name: str, config: ServerConfig, environment: Mapping[str, 
 async def named_by_user(name: str, server: UserServer, *, anywhere: bool) -> Toolbox:
     """Make the toolbox of a server at an address, whose headers are secret, and so is each word of them."""
     mcp, http = await _loaded("mcp"), await _loaded("http")
-    secrets = [word for value in server.headers.values() for word in (value, *value.split()) if len(word) > 6]
+    secrets = [word for value in server.headers.values() for word in (value, *value.split())]
     connect = partial(http.address_open, server.url, server.headers, anywhere=anywhere)
     toolbox: Toolbox = mcp.McpToolbox(name, connect, secrets)
     return toolbox

@@ -17,12 +17,8 @@ ROOM = Room(speaker="Alpha", others=("Beta", "Gamma Ray"), members=(BOB, *TWINS)
 CHANCE = 0.5
 
 
-def outlet(
-    degree: Degree = 1, *, prefill: str = "", guard: bool = False, ask_again: bool = False, room: Room = ROOM
-) -> Outlet:
-    return Outlet(
-        degree=degree, room=room, chance=lambda: CHANCE, prefill=prefill, guard=guard, ask_again=ask_again
-    )
+def outlet(degree: Degree = 1, *, prefill: str = "", guard: bool = False) -> Outlet:
+    return Outlet(degree=degree, room=ROOM, chance=lambda: CHANCE, prefill=prefill, guard=guard)
 
 
 def sent(chunks: Sequence[str], to: Outlet) -> list[Send]:

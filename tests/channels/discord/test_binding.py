@@ -1,7 +1,11 @@
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import AsyncMock, MagicMock
 
+import discord
 import pytest
 
+from moot.channels.discord.binding import Bound
 from moot.engine.hall import Saying
 from moot.model.errors import Busy
 from tests.channels.discord.parley import parley
@@ -97,6 +101,20 @@ async def test_what_was_heard_before_a_crash_is_said_after_it(
         await here.join()
         await here.shown("A brief answer.")
         assert await here.house.channels.unsaid(here.general.id) == []
+
+
+@pytest.mark.parametrize(("status", "forgotten"), [(503, False), (404, True)])
+async def test_what_was_heard_is_forgotten_only_where_it_is_gone(status: int, forgotten: bool) -> None:
+    kinds = {503: discord.DiscordServerError, 404: discord.NotFound}
+    trouble = kinds[status](MagicMock(status=status), "")
+    premises, channel = MagicMock(), MagicMock()
+    premises.channels.unsaid = AsyncMock(return_value=["1"])
+    premises.channels.forget = AsyncMock()
+    channel.fetch_message = AsyncMock(side_effect=trouble)
+    bound = Bound(premises, channel, MagicMock(), MagicMock(), None)
+    with nullcontext() if forgotten else pytest.raises(discord.DiscordServerError):
+        await bound._take_up()
+    assert premises.channels.forget.called is forgotten
 
 
 async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(

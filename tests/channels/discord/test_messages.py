@@ -1,8 +1,10 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from moot.channels.discord.messages import LONGEST, Part, closed, fitted, joined
+from moot.channels.discord.messages import LONGEST, Part, closed, fitted, joined, messages_of
 from moot.channels.discord.pieces import Code, Prose, Table
 
 LINE = "x" * 99 + "\n"
@@ -100,3 +102,10 @@ def test_open_marks_are_closed(text: str, wanted: str) -> None:
 def test_marks_are_not_closed_where_there_is_no_room() -> None:
     full = "**" + "x" * (LONGEST - 2)
     assert closed(full) == full
+
+
+@given(st.text(max_size=6000))
+def test_a_text_that_is_cut_loses_no_word(text: str) -> None:
+    pieces = messages_of(text)
+    assert all(0 < len(piece) <= 1950 for piece in pieces)
+    assert "".join("".join(pieces).split()) == "".join(text.split())

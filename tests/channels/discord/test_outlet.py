@@ -77,16 +77,6 @@ def test_a_tool_call_sends_what_there_is_and_closes_its_marks() -> None:
         assert [send.text for send in to.end()] == []
 
 
-def test_an_answer_with_a_foreign_label_is_thrown_away_while_it_can_be_asked_for_again() -> None:
-    to = outlet(1, ask_again=True)
-    assert sent(list("Beta: I am Beta.\nIndeed."), to) == []
-    assert to.foreign == "Beta"
-    assert messages("Beta: I am Beta.\nIndeed.") == ["I am Beta.", "Indeed."]
-    own = outlet(1, ask_again=True)
-    assert [send.text for send in sent(["Alpha: I am."], own)] == ["I am."]
-    assert own.foreign is None
-
-
 def test_what_does_not_fit_into_the_messages_of_a_stream_is_counted() -> None:
     to = outlet(0)
     sends = sent(["word " * 20_000], to)

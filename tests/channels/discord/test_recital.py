@@ -6,18 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.channels.discord.questions import AGAIN, CUT_OFF, OUTCOMES
-from moot.channels.discord.recital import (
-    MOOT,
-    Drop,
-    Post,
-    Recital,
-    Settle,
-    Speaker,
-    Step,
-    Unsay,
-    cut,
-    speaker_of,
-)
+from moot.channels.discord.recital import Recital
+from moot.channels.discord.steps import MOOT, Drop, Post, Settle, Speaker, Step, Unsay
 from moot.model.chunks import Usage
 from moot.model.debates import CrossModel, Summary
 from moot.model.drawings import Open
@@ -40,7 +30,7 @@ from moot.model.events import (
     TurnStatus,
 )
 from moot.model.faults import Fault
-from moot.model.participants import Participant, seat
+from moot.model.participants import seat
 from moot.model.tools import Approval
 
 TABLE = seat(("scripted/one", "scripted/two", "scripted/three"))
@@ -290,18 +280,3 @@ def test_places_do_not_depend_on_how_the_log_is_cut(data: st.DataObject) -> None
         ["Beta"],
         ["Alpha"],
     )
-
-
-def test_a_picture_of_ones_own_is_shown_and_else_one_of_discords() -> None:
-    own = Participant("alpha", "Alpha", "scripted/one", avatar="https://moot.example/a.png")
-    assert speaker_of(own).avatar == "https://moot.example/a.png"
-    bare = speaker_of(Participant("alpha", "Alpha", "scripted/one", avatar="🦉")).avatar
-    assert bare is not None
-    assert bare.startswith("https://cdn.discordapp.com/embed/avatars/")
-
-
-@given(st.text(max_size=6000))
-def test_a_text_that_is_cut_loses_no_word(text: str) -> None:
-    pieces = cut(text)
-    assert all(0 < len(piece) <= 1950 for piece in pieces)
-    assert "".join("".join(pieces).split()) == "".join(text.split())

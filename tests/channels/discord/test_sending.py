@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 
-from moot.channels.discord.sending import _allowed
 from moot.lab.discord.faults import Kind
 from tests.channels.discord.parley import Parley, parley
 
@@ -89,17 +88,3 @@ async def test_a_webhook_is_found_again_after_a_restart(
         here.say("And again?")
         await here.double.until(lambda: here.heard()[-3:] == [("anna", "And again?"), *ANSWERS])
         assert len(here.double.guild.webhooks) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("Sceptic", "Sceptic"),
-        ("Discord of the Discordant", "D-iscord of the D-iscordant"),
-        ("Clyde", "C-lyde"),
-        ("x" * 100, "x" * 80),
-        (" ", "Moot"),
-    ],
-)
-def test_names_are_those_that_discord_lets_webhooks_have(name: str, shown: str) -> None:
-    assert _allowed(name) == shown

@@ -145,7 +145,10 @@ class Bound:
             try:
                 if id not in {str(heard.message.id) for heard in self._waiting}:
                     self._waiting.append(Heard(await self._channel.fetch_message(int(id))))
-            except discord.HTTPException:
+            except (
+                discord.NotFound,
+                discord.Forbidden,
+            ):  # anything else passes, and the message is still there
                 await self._premises.channels.forget(id)
 
     async def _next(self) -> discord.Message | None:

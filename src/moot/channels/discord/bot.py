@@ -1,7 +1,6 @@
 """The bot: what happens in Discord comes in here, and goes to the channels that are bound, or to commands."""
 
 import asyncio
-import io
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -106,7 +105,7 @@ class Bot(discord.Client):
         if answer.picture is None:
             await reply(message, answer.text)
             return
-        file = discord.File(io.BytesIO(answer.picture.data), answer.picture.name)
+        file = answer.picture.file()
         await message.reply(answer.text, file=file, allowed_mentions=NOBODY, mention_author=False)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
@@ -265,5 +264,5 @@ async def _done(
     if answer.picture is None:
         await interaction.followup.send(answer.text[:2000], allowed_mentions=NOBODY)
         return
-    file = discord.File(io.BytesIO(answer.picture.data), answer.picture.name)
+    file = answer.picture.file()
     await interaction.followup.send(answer.text, file=file, allowed_mentions=NOBODY)

@@ -42,7 +42,6 @@ class Cleaner:
         self._begun = False
         self._newlines = ""  # that the last piece ended with
         self._cut = False
-        self.foreign: str | None = None  # whose label the answer began with
 
     def clean(self, piece: Piece) -> list[Piece]:
         if self._cut:
@@ -81,7 +80,6 @@ class Cleaner:
         text = self._own.stripped(text)
         if not self._begun and text.strip():
             self._begun = True
-            self.foreign = self._others.leading(text)
             text = self._others.stripped(text)
         return text
 

@@ -9,9 +9,9 @@ import discord
 from msgspec import Struct
 
 from moot.channels.discord.binding import Bound
+from moot.channels.discord.letters import Picture
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.questions import OUTCOMES, Question
-from moot.channels.discord.sending import Picture
 from moot.engine.seating import Wanted
 from moot.model.channels import Binding
 from moot.model.discussions import Discussion

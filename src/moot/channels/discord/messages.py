@@ -69,6 +69,11 @@ def unmarked(name: str) -> str:
     return "".join(char for char in name if char not in "*_`~|")[:NAME]
 
 
+def messages_of(text: str) -> list[str]:
+    """Cut a text that is shown as it is into messages."""
+    return [part for piece in _cut(text) if (part := piece.strip())]
+
+
 def _cut(text: str) -> list[str]:
     parts = []
     while len(text) > LONGEST:

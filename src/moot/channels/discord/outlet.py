@@ -11,8 +11,6 @@ Each call returns the messages to send now, in order; every text has between 1 a
 wait `pause` seconds, then type for `typing` seconds; both are 0 for the first message. After a follow-up interrupt, or
 where the turn begins again, drop the outlet and what was not yet sent, and take a new one.
 
-With `ask_again` nothing is sent of an answer that begins with another speaker's label; `outlet.foreign` names that
-speaker, and the answer is to be asked for again. Without it, once retries are used up, the label is stripped.
 `outlet.left_out` counts the characters beyond the last message a stream may have.
 """
 
@@ -35,18 +33,11 @@ class Outlet:
         chance: Callable[[], float],
         prefill: str = "",
         guard: bool = False,
-        ask_again: bool = False,
     ) -> None:
         self._segments = Segmenter(sentences=degree == 3)
         self._cleaner = Cleaner(room, prefill=prefill, guard=guard)
         self._humanizer = Humanizer(room.names()) if degree == 3 else None
         self._delivery = Delivery(degree, chance)
-        self._ask_again = ask_again
-
-    @property
-    def foreign(self) -> str | None:
-        """Another speaker, with whose label the answer began."""
-        return self._cleaner.foreign
 
     @property
     def left_out(self) -> int:
@@ -68,8 +59,6 @@ class Outlet:
         kept = [cleaned for piece in pieces for cleaned in self._cleaner.clean(piece)]
         if last:
             kept += self._cleaner.rest()
-        if self._ask_again and self.foreign:
-            return []
         return [self._humanized(piece) for piece in kept]
 
     def _humanized(self, piece: Piece) -> Piece:

@@ -5,17 +5,14 @@ In a channel one speaks at a time: what others say meanwhile waits until whoever
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
-from zlib import crc32
-
-from msgspec import Struct
 
 from moot.channels.discord.delivery import Degree, Send
 from moot.channels.discord.mentions import Member
-from moot.channels.discord.messages import LONGEST, Kind
+from moot.channels.discord.messages import LONGEST, messages_of
 from moot.channels.discord.outlet import Outlet
 from moot.channels.discord.questions import CUT_OFF, OUTCOMES, Asked, Questions
 from moot.channels.discord.room import Room
+from moot.channels.discord.steps import MOOT, Drop, Post, Settle, Speaker, Step, Unsay, speaker_of
 from moot.model.directed import USER
 from moot.model.events import (
     ActionTaken,
@@ -38,61 +35,9 @@ from moot.model.events import (
 )
 from moot.model.participants import Participant
 
-FACES = 6  # that Discord has for those who have none
 WORTH_TELLING: frozenset[NoticeKind] = frozenset(
     {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing"}
 )
-
-
-class Speaker(Struct, frozen=True):
-    """Under which name and with which picture something is posted."""
-
-    name: str
-    avatar: str | None = None
-
-
-MOOT = Speaker("Moot")
-
-
-class Post(Struct, frozen=True, kw_only=True):
-    """A message to send. `kind` board is the whiteboard as it is after the run; `thought` goes to the thought-log.
-
-    With a `call` it asks whether that may be made.
-    """
-
-    place: int
-    text: str
-    speaker: Speaker
-    kind: Kind | Literal["board"] = "text"
-    pause: float = 0.0
-    typing: float = 0.0
-    seat: Seat | None = None
-    thought: bool = False
-    call: str | None = None
-
-
-class Unsay(Struct, frozen=True, kw_only=True):
-    """What was posted at these places is void: take it back, and send nothing of it that is not sent yet."""
-
-    place: int
-    places: tuple[int, ...]
-
-
-class Settle(Struct, frozen=True, kw_only=True):
-    """The question that was posted at a place is open no more: now this is to stand there."""
-
-    place: int
-    question: int
-    text: str
-
-
-class Drop(Struct, frozen=True):
-    """Something new was said: of a turn, or of the whole run, nothing more is sent."""
-
-    seat: Seat | None = None
-
-
-Step = Post | Unsay | Settle | Drop
 
 
 class Recital:
@@ -168,7 +113,9 @@ class Recital:
             case Notice(kind=kind, message=message) if kind in WORTH_TELLING:
                 return [self._aside(message)]
             case SummaryMade(summary=summary):
-                return self._posts(MOOT, [Send(text) for text in cut(f"**Summary** {summary.overview}")])
+                return self._posts(
+                    MOOT, [Send(text) for text in messages_of(f"**Summary** {summary.overview}")]
+                )
             case Decided(next=following) if following == USER:
                 return [self._aside("Over to you.")]
             case RunEnded(status="interrupted"):
@@ -279,7 +226,7 @@ class Recital:
         speaker = self._speaker(seat)
         return [
             Post(place=self._place(), text=text, speaker=speaker, thought=True)
-            for text in cut(thoughts.strip())
+            for text in messages_of(thoughts)
         ]
 
     def _aside(self, message: str) -> Post:
@@ -301,22 +248,3 @@ def _beyond(outlet: Outlet) -> list[Send]:
     """Say where the rest is of what is too long for a channel."""
     rest = outlet.left_out
     return [Send(f"-# {rest:,} more characters of this answer are kept in Moot.")] if rest else []
-
-
-def speaker_of(who: Participant) -> Speaker:
-    """Show a participant with its own picture, or with one of Discord's, always the same."""
-    if (who.avatar or "").startswith("https://"):
-        return Speaker(who.name, who.avatar)
-    face = crc32(who.id.encode()) % FACES
-    return Speaker(who.name, f"https://cdn.discordapp.com/embed/avatars/{face}.png")
-
-
-def cut(text: str) -> list[str]:
-    """Cut a text that is shown as it is into messages, at line ends and spaces where there are any."""
-    pieces: list[str] = []
-    while len(text) > LONGEST:
-        at = max(text.rfind("\n", 0, LONGEST), text.rfind(" ", LONGEST // 2, LONGEST))
-        at = at if at > LONGEST // 2 else LONGEST
-        pieces.append(text[:at].rstrip())
-        text = text[at:].lstrip()
-    return [piece for piece in (*pieces, text) if piece]

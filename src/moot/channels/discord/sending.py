@@ -5,21 +5,18 @@ messages before it is sent again; what is sent without a webhook has a nonce bes
 """
 
 import asyncio
-import io
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import TypeVar
 
 import aiohttp
 import discord
-from msgspec import Struct
 
-from moot.channels.discord.messages import unmarked
+from moot.channels.discord.letters import Letter
 from moot.channels.discord.questions import LABELS, Question
-from moot.channels.discord.recital import Speaker
+from moot.channels.discord.steps import MOOT
 from moot.model.tools import Decision
 
 SECONDS = 60.0  # for one attempt, in which discord.py may wait for a rate limit
@@ -28,8 +25,6 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 LOOKED_AT = 50  # messages
 CLOCKS_DIFFER = 60.0  # seconds
 UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK = 10008, 10015
-WEBHOOK = "Moot"
-ASIDE = "-# "  # how small print begins
 STYLES: dict[Decision, discord.ButtonStyle] = {
     "allow": discord.ButtonStyle.success,
     "always": discord.ButtonStyle.secondary,
@@ -53,26 +48,6 @@ class Refused(Exception):
 
 class Unanswered(Exception):
     """What became of a request is not known."""
-
-
-class Picture(Struct, frozen=True):
-    name: str
-    data: bytes
-
-
-class Letter(Struct, frozen=True, kw_only=True):
-    """What is to be sent; `key` is the same whenever the same is sent again, `since` when it can have arrived first."""
-
-    key: str
-    text: str
-    speaker: Speaker
-    picture: Picture | None = None
-    question: Question | None = None  # has buttons
-    since: float = 0.0
-
-    @property
-    def nonce(self) -> str:
-        return sha256(self.key.encode()).hexdigest()[:24]
 
 
 class Line:
@@ -116,13 +91,13 @@ class Line:
                 if error.code != UNKNOWN_WEBHOOK or self._webhook is None:
                     raise Closed("The channel is gone.") from error
                 self._webhook = None  # somebody has deleted it, so there will be another one
-                continue
+                trouble: Exception = error
             except discord.Forbidden as error:
                 raise Closed("Discord does not let Moot write here any more.") from error
             except discord.HTTPException as error:
                 if error.status < 500 and error.status != 429:
                     raise Refused(f"Discord refuses a message: {error.text}") from error
-                trouble: Exception = error
+                trouble = error
             except (Unanswered, OSError, aiohttp.ClientError, TimeoutError) as error:
                 trouble = error
             log.warning(
@@ -194,19 +169,19 @@ class Line:
         webhook = await self._found_webhook()
         if webhook is None:
             message: discord.Message = await channel.send(
-                _under_own_name(letter),
+                letter.under_own_name,
                 nonce=letter.nonce,
                 allowed_mentions=NOBODY,
-                files=_files(letter),
+                files=letter.files(),
             )
         else:
             message = await webhook.send(
                 letter.text,
-                username=_allowed(letter.speaker.name),
+                username=letter.username,
                 avatar_url=letter.speaker.avatar,
                 wait=True,
                 allowed_mentions=NOBODY,
-                files=_files(letter),
+                files=letter.files(),
             )
         return str(message.id)
 
@@ -216,7 +191,7 @@ class Line:
             channel = await self._channel()
             try:
                 own = [one for one in await channel.webhooks() if one.token and one.user == self._client.user]
-                made = own[0] if own else await channel.create_webhook(name=WEBHOOK)
+                made = own[0] if own else await channel.create_webhook(name=MOOT.name)
             except discord.Forbidden:
                 self._bare = True
                 log.warning(
@@ -230,14 +205,13 @@ class Line:
     async def _found(self, letter: Letter) -> str | None:
         """Look for a letter that may have arrived: ours, the same, and accounted for by nothing else."""
         since = datetime.fromtimestamp(letter.since - CLOCKS_DIFFER, UTC)
-        name = _allowed(letter.speaker.name)
         alike: list[str] = []
         channel = await self._channel()
         async for message in channel.history(limit=LOOKED_AT):
             if message.created_at < since:
                 break
-            by_webhook = message.webhook_id is not None and message.author.name == name
-            text = letter.text if by_webhook else _under_own_name(letter)
+            by_webhook = message.webhook_id is not None and message.author.name == letter.username
+            text = letter.text if by_webhook else letter.under_own_name
             ours = by_webhook or message.author == self._client.user
             files = [letter.picture.name] if letter.picture else []
             if ours and _same(message, text, files):
@@ -246,21 +220,9 @@ class Line:
         return next((id for id in reversed(alike) if id not in taken), None)
 
 
-def _under_own_name(letter: Letter) -> str:
-    """Say who speaks, where a webhook cannot."""
-    if letter.speaker.name == WEBHOOK or letter.text.startswith(ASIDE):
-        return letter.text
-    return f"**{unmarked(letter.speaker.name)}:** {letter.text}"
-
-
 def _same(message: discord.Message, text: str, files: list[str]) -> bool:
     attached = [one.filename for one in message.attachments]
     return " ".join(message.content.split()) == " ".join(text.split()) and attached == files
-
-
-def _files(letter: Letter) -> list[discord.File]:
-    picture = letter.picture
-    return [discord.File(io.BytesIO(picture.data), picture.name)] if picture else []
 
 
 def _buttons(question: Question) -> discord.ui.View:
@@ -271,16 +233,6 @@ def _buttons(question: Question) -> discord.ui.View:
         view.add_item(discord.ui.Button(label=label, style=style, custom_id=question.button(decision)))
     view.stop()
     return view
-
-
-def _allowed(name: str) -> str:
-    """Write a name as Discord lets webhooks have it, which may not be called after the service itself."""
-    for word in ("discord", "clyde"):
-        at = name.lower().find(word)
-        while at >= 0:
-            name = f"{name[: at + 1]}-{name[at + 1 :]}"
-            at = name.lower().find(word)
-    return name[:80].strip() or WEBHOOK
 
 
 async def _no_guessing(

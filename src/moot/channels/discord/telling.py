@@ -6,18 +6,19 @@ import random
 from collections import deque
 from contextlib import aclosing
 
-import msgspec
-
 from moot.channels.discord import drawing
+from moot.channels.discord.letters import Letter, Picture
 from moot.channels.discord.mentions import Member
+from moot.channels.discord.messages import messages_of
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.questions import Question
-from moot.channels.discord.recital import Drop, Post, Recital, Settle, Speaker, Unsay, cut
-from moot.channels.discord.sending import Letter, Line, Picture, Refused
+from moot.channels.discord.recital import Recital
+from moot.channels.discord.sending import Line, Refused
+from moot.channels.discord.steps import Drop, Post, Settle, Speaker, Unsay
+from moot.engine.feeds import event_of
 from moot.model.channels import Binding, Told
 from moot.model.discussions import Run
 from moot.model.errors import MootError
-from moot.model.events import Event
 
 TYPING_SECONDS = 8.0  # Discord shows it for 10
 MOST_WAITING = 500  # steps; a reader that is further ahead waits
@@ -88,7 +89,7 @@ class Telling:
         if self.told.message is not None or self.run.message is None:
             return None
         message = await self._premises.discussions.message(self.run.discussion, self.run.message)
-        return Speaker(self._premises.caller.name), cut(message.content)
+        return Speaker(self._premises.caller.name), messages_of(message.content)
 
     async def _hear(self, recital: Recital) -> None:
         """Read the log to the end of the run, and make steps of it."""
@@ -104,7 +105,7 @@ class Telling:
             self._news.set()
 
     async def _take(self, recital: Recital, frame: bytes) -> None:
-        event: Event = msgspec.json.decode(frame.partition(b"\ndata: ")[2], type=Event)
+        event = event_of(frame)
         self._seq = event.seq
         for step in recital.hear(event):
             if isinstance(step, Drop):

@@ -3,16 +3,11 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-import msgspec
-
-from moot.engine.feeds import Feeds
+from moot.engine.feeds import Feeds, event_of
 from moot.model.accounts import Caller
 from moot.model.events import Event, RunEnded
 from moot.store.events import Events
 from moot.store.runs import Runs
-
-DATA = b"\ndata: "
-DECODER = msgspec.json.Decoder(Event)
 
 
 class Hearing:
@@ -28,14 +23,9 @@ class Hearing:
             standing = await self._events.standing(caller.tenant, run)
             async with aclosing(self._feeds.follow(run, 0, standing)) as frames:
                 async for some in frames:
-                    events = [_event(frame) for frame in some]
+                    events = [event_of(frame) for frame in some]
                     is_over = any(isinstance(event, RunEnded) for event in events)
                     yield events
         finally:
             if not is_over:
                 await self._runs.wish_stop(caller.tenant, run)
-
-
-def _event(frame: bytes) -> Event:
-    event: Event = DECODER.decode(frame[frame.index(DATA) + len(DATA) :])
-    return event

@@ -7,11 +7,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.context.attachments import refuse_unread
 from moot.engine.casting import Casting
 from moot.engine.hall import Hall, Saying
 from moot.engine.purses import Purses
-from moot.engine.sittings import Sitting, Sittings
+from moot.engine.sittings import Sitting, Sittings, check_files
 from moot.model.accounts import Caller
 from moot.model.advisors import Advisors
 from moot.model.errors import UsageError, wanted_by
@@ -73,10 +72,12 @@ class Speaking:
         plan = _told(asked, plan, put.system)
         chains = await self._chains(caller, plan)
         if put.files:
-            await asyncio.to_thread(_refuse_unread, plan, chains, put.files)
+            try:
+                await asyncio.to_thread(check_files, plan, chains, put.files)
+            except UsageError as error:
+                raise UsageError(f"messages: {error}") from error
         await self._budgets.refuse_if_spent(caller.account)
-        if plan.mode == "debate":
-            await limits.debate(caller.account)
+        await limits.mode(caller.account, plan.mode)
         sitting = Sitting(
             plan=plan, question=put.question, chains=chains, earlier=put.earlier, attached=put.attached
         )
@@ -99,8 +100,7 @@ class Speaking:
             raise UsageError(f"messages: in a discussion a message has at most {LONGEST:,} characters.")
         if put.question_files and key is not None:
             raise UsageError("messages: files cannot be sent to a discussion with an Idempotency-Key.")
-        if plan.mode == "debate":
-            await limits.debate(caller.account)
+        await limits.mode(caller.account, plan.mode)
         files = tuple([await self._kept(caller, file) for file in put.question_files])
         saying = Saying(discussion=place, message=put.words, files=files)
         started = await self._hall.say(caller, saying, key)
@@ -133,13 +133,3 @@ def _told(asked: Asked, plan: Plan, system: str) -> Plan:
         return replace(plan, participants=participants)
     parts = {who.id: "\n\n".join(filter(None, (plan.personas.get(who.id), system))) for who in participants}
     return replace(plan, participants=participants, personas=parts)
-
-
-def _refuse_unread(plan: Plan, chains: Mapping[str, Sequence[Resolved]], files: Sequence[File]) -> None:
-    for who in plan.speaking:
-        first = chains[who.id][0]
-        for file in files:
-            try:
-                refuse_unread(who.name, first.name, first.provider.profile(first.model).files, file)
-            except UsageError as error:
-                raise UsageError(f"messages: {error}") from error
