@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import httpx2
 import mcp_types as types
 import msgspec
 from mcp import Client, MCPError
@@ -221,6 +222,8 @@ def _words(name: str, error: BaseException) -> str:
             return f"The tool server {name} says: {cut(error.message, DESCRIPTION)}"
         case FileNotFoundError() | PermissionError():
             return f"The command of the tool server {name} cannot be run: {error.strerror}."
+        case httpx2.ConnectError():
+            return f"The tool server {name} cannot be reached: {error}."
         case TimeoutError():
             return f"The tool server {name} did not answer in time."
     return f"The tool server {name} cannot be used ({type(error).__name__})."
