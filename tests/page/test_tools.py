@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest_asyncio
@@ -39,7 +39,7 @@ def card(page: Page) -> Locator:
     return page.get_by_role("article", name="Writer").last
 
 
-async def ask(server: MootServer, page: Page, *seats: dict[str, object], **more: object) -> None:
+async def ask(server: MootServer, page: Page, *seats: Mapping[str, object], **more: object) -> None:
     body = {"message": "Keep this.", "participants": seats, "title": "Notes", **more}
     id = (await server.post("/api/discussions", body)).body["discussion"]["id"]
     await page.goto(f"{server.url}/d/{id}")
@@ -117,6 +117,23 @@ async def test_what_is_allowed_in_a_discussion_is_not_asked_about_again(
     await expect(page.get_by_role("article", name="Writer")).to_have_count(2)
     await expect(card(page)).to_contain_text("I was told: Written.")
     assert (tmp_path / "notes.txt").read_text("utf-8") == "<b>Round.</b>\n" * 2
+
+
+async def test_the_list_marks_every_discussion_that_waits_for_an_answer(
+    writing: MootServer, page: Page
+) -> None:
+    elsewhere = {"message": "And here?", "participants": [WRITER], "title": "Elsewhere"}
+    await writing.post("/api/discussions", elsewhere)
+    await ask(writing, page, ECHO)
+    shelf = page.get_by_role("navigation", name="Discussions")
+    waits = shelf.get_by_role("link", name="Elsewhere").get_by_role("img", name="waits for your answer")
+    await expect(waits).to_be_visible()
+    await page.reload()
+    await expect(waits).to_be_visible()
+    await expect(shelf.get_by_role("img")).to_have_count(1)
+    await shelf.get_by_role("link", name="Elsewhere").click()
+    await card(page).get_by_role("button", name="Refuse").click()
+    await expect(waits).to_have_count(0)
 
 
 async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
