@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from moot.context.pieces import Enclosed, Piece, messages_of, shown, system_of
+from moot.context.pieces import Enclosed, Piece, called, messages_of, shown, system_of
 from moot.context.prompt import pieces, prompt
 from moot.context.tokens import TOKENS_A_FILE, tokens
 from moot.context.views import VIEWS, View, advised, in_lesson
@@ -16,6 +16,7 @@ from moot.model.discussions import Message
 from moot.model.participants import seat
 from moot.model.plans import Plan
 from moot.model.requests import File, ModelRequest
+from moot.model.tools import ToolUse
 from tests.context.advising import BETA, PARTICIPANTS, Consulted, Told, consultations
 from tests.context.logs import Log, logs
 
@@ -164,3 +165,25 @@ def test_tokens_are_counted_as_the_model_counts(rate: float) -> None:
     text, file = told.parts
     assert (text.text, text.tokens, text.size) == ("x" * 40, tokens("x" * 40, rate), None)
     assert (file.text, file.name, file.size) == ("", "cat.png", 4)
+
+
+def test_an_answer_that_called_tools_saw_its_own_words_the_calls_and_what_came_of_them() -> None:
+    def use(id: str, said: int) -> ToolUse:
+        return ToolUse(
+            call_id=id,
+            name="dict/look_up",
+            arguments='{"word": "moot"}',
+            content="A meeting.",
+            is_error=False,
+            seconds=1.0,
+            said=said,
+        )
+
+    said = "I look.\n\nAnd again.\n\nSo it is a meeting."
+    uses = [use("1", 7), use("2", 7), use("3", 19)]
+    parts = shown("m", list(called(said, uses)), tools=("dict",))
+    call, result = ("call", '{"word": "moot"}'), ("result", "A meeting.")
+    told = [(part.origin, part.text) for part in parts.parts]
+    assert told == [("own", "I look."), call, result, call, result, ("own", "And again."), call, result]
+    assert {part.name for part in parts.parts if part.origin != "own"} == {"dict/look_up"}
+    assert (parts.tools, parts.tokens) == (("dict",), sum(part.tokens for part in parts.parts))

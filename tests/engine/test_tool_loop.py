@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from moot.engine.speaker import Speaker
 from moot.engine.tool_loop import ERRORS, ROUNDS, Afford, at_any_price
 from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
@@ -152,11 +154,25 @@ async def test_a_round_that_fails_is_asked_again_and_nothing_begins_anew() -> No
     assert [event.kind for event in events if isinstance(event, Notice)] == ["retry"]
 
 
-async def test_after_a_call_no_other_model_is_asked() -> None:
+async def test_another_model_goes_on_from_what_was_called_and_is_shown_no_proofs_of_the_first() -> None:
     refused = [Failed(fault("auth", "No.", retryable=False))]
+    first = Lines([Thought("Hm.", "proof"), Text("First."), CALL, Done("stop")], refused)
+    other = Lines([CALL, Done("stop")], [Text("Second."), Done("stop")])
+    bench = Bench()
+    ended, events = await spoken(first, bench, other)
+    assert ended.status == "completed"
+    assert ended.message.text == text_of(events) == "First.\n\nSecond."
+    assert len(bench.box.called) == 2
+    assert [event.kind for event in events if isinstance(event, Notice)] == ["fallback"]
+    assert other.asked[0].messages[1].parts == (Thought("Hm."), Text("First."), replace(CALL, signature=""))
+    assert [len(provider.asked) for provider in (first, other)] == [2, 2]
+
+
+async def test_once_a_round_has_said_something_no_other_model_is_asked() -> None:
+    broken: list[Chunk] = [Text("Sec"), Failed(fault("network", "Gone."))]
     other = Lines([Text("Me?"), Done("stop")])
-    ended, _ = await spoken(Lines([Text("First."), CALL, Done("stop")], refused), Bench(), other)
-    assert (ended.status, ended.message.text, other.asked) == ("partial", "First.", [])
+    ended, _ = await spoken(Lines([Text("First."), CALL, Done("stop")], broken), Bench(), other)
+    assert (ended.status, ended.message.text, other.asked) == ("partial", "First.\n\nSec", [])
 
 
 async def test_a_fallback_that_cannot_call_is_asked_without_tools() -> None:

@@ -95,6 +95,13 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
         await axe(page)
         await page.reload()
     assert (tmp_path / "notes.txt").read_text("utf-8") == "<b>Round.</b>\n"
+    await card(page).get_by_role("button", name="More about this answer").click()
+    await page.get_by_role("menuitem", name="What did it see?").click()
+    seen = page.get_by_role("dialog", name="What did Writer see?")
+    await expect(seen).to_contain_text("beside the descriptions of what it may call: notes/write_down.")
+    await expect(seen.locator("section", has_text="Call of a tool")).to_contain_text("<b>Round.</b>")
+    await expect(seen.locator("section", has_text="Result of a tool")).to_contain_text("Written.")
+    await axe(page)
 
 
 async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, tmp_path: Path) -> None:

@@ -164,7 +164,11 @@ def harmless(markup: str) -> Reading:
         assert LINK.fullmatch(node.attributes.get("href", "#msg_1")), node
         assert STYLE.fullmatch(node.attributes.get("style", "text-align:left")), node
         assert "url(" not in str(
-            {k: v for k, v in node.attributes.items() if k not in {"aria-label", "title", "href", "id"}}
+            {
+                k: v
+                for k, v in node.attributes.items()
+                if k not in {"aria-label", "class", "title", "href", "id"}
+            }
         ), node
     assert all("@import" not in text and "url(" not in text for text in read.texts("style"))
     return read

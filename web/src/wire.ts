@@ -949,6 +949,7 @@ export interface PromptParts {
   model: string;
   tokens: number;
   parts: readonly Shown[];
+  tools: readonly string[];
 }
 
 export interface Prompted {
@@ -1116,7 +1117,7 @@ export interface RunStarted {
 
 export interface Shown {
   role: "assistant" | "system" | "user";
-  origin: "file" | "filler" | "instruction" | "language" | "memory" | "message" | "mode" | "own" | "persona" | "project" | "recap" | "reference";
+  origin: "call" | "file" | "filler" | "instruction" | "language" | "memory" | "message" | "mode" | "own" | "persona" | "project" | "recap" | "reference" | "result";
   name: string | null;
   message: string | null;
   text: string;

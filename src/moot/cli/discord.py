@@ -56,6 +56,7 @@ async def premises(house: "House", chosen: "Settings") -> "Premises":
 
     return Premises(
         caller=await _caller(house, chosen.discord.user),
+        database=house.database,
         hall=house.hall,
         admit=admit,
         channels=house.channels,

@@ -1,15 +1,16 @@
 """A prompt in pieces: each knows what it is and whose words it holds. Joined, they are what is sent."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
 
 from moot.context.tokens import tokens_of
-from moot.model.chunks import Text
+from moot.model.chunks import Text, Thought, ToolCall
 from moot.model.measures import CHARACTERS_PER_TOKEN
-from moot.model.requests import Message, Part
+from moot.model.requests import File, Message, Part, ToolResult
+from moot.model.tools import ToolUse
 
 Origin = Literal[
     "persona",
@@ -24,6 +25,8 @@ Origin = Literal[
     "file",
     "instruction",
     "filler",
+    "call",
+    "result",
 ]
 
 
@@ -63,11 +66,15 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 class PromptParts(Struct, frozen=True, kw_only=True):
-    """A prompt taken apart; `tokens` are those that its model is likely to count."""
+    """A prompt taken apart; `tokens` are those that its model is likely to count.
+
+    `tools` may be called: they are described to the model beside it, by whoever offers them.
+    """
 
     model: str
     tokens: int
     parts: tuple[Shown, ...]
+    tools: tuple[str, ...] = ()
 
 
 def system_of(pieces: Iterable[Piece]) -> str:
@@ -90,14 +97,36 @@ def enclosures(attached: Attached, message: str) -> list[Piece]:
     ]
 
 
-def shown(model: str, pieces: Sequence[Piece], rate: float = CHARACTERS_PER_TOKEN) -> PromptParts:
+def called(said: str, uses: Iterable[ToolUse]) -> Iterator[Piece]:
+    """Tell what an answer was asked on with after each of its calls: its own words until then, the call, and the result."""
+    told = 0
+    for use in uses:
+        if words := said[told : use.said].strip():
+            yield Piece("assistant", "own", Text(words))
+        told = use.said
+        yield Piece("assistant", "call", ToolCall(use.call_id, use.name, use.arguments), use.name)
+        result = ToolResult(use.call_id, use.name, use.content, use.is_error)
+        yield Piece("user", "result", result, use.name)
+
+
+def shown(
+    model: str, pieces: Sequence[Piece], rate: float = CHARACTERS_PER_TOKEN, tools: tuple[str, ...] = ()
+) -> PromptParts:
     """Show the pieces of a prompt, and how many tokens each takes at so many characters a token."""
     parts = tuple(_shown(piece, rate) for piece in pieces)
-    return PromptParts(model=model, tokens=sum(part.tokens for part in parts), parts=parts)
+    return PromptParts(model=model, tokens=sum(part.tokens for part in parts), parts=parts, tools=tools)
+
+
+def _text(part: Part) -> str | None:
+    match part:
+        case Text(text) | Thought(text) | ToolCall(arguments=text) | ToolResult(content=text):
+            return text
+        case File():
+            return None
 
 
 def _shown(piece: Piece, rate: float) -> Shown:
-    text = piece.part.text if isinstance(piece.part, Text) else None
+    text = _text(piece.part)
     return Shown(
         role=piece.role,
         origin=piece.origin,

@@ -37,8 +37,8 @@ from moot.store.runs import Claim, Runs, Wishes
 from moot.streams.stop import Stop
 
 MOST_EXECUTIONS = 20
-EARLIER_SECONDS = 60.0
-LOOK_SECONDS = 0.05
+EARLIER_SECONDS = 900.0  # whoever calls a tool is not interrupted, and a tool may take minutes
+FIRST_LOOK, LONGEST_LOOK = 0.05, 1.0  # seconds
 CLOSING_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
@@ -243,13 +243,14 @@ class Executor:
 
     async def _after_earlier_ones(self, run: str, stop: Stop) -> None:
         """Let what was interrupted come to its end first, so that this run sees what was said."""
-        until = asyncio.get_running_loop().time() + EARLIER_SECONDS
+        until, pause = asyncio.get_running_loop().time() + EARLIER_SECONDS, FIRST_LOOK
         while await patiently(lambda: self._runs.has_earlier_live(run)):
             if asyncio.get_running_loop().time() > until:
                 log.warning("an earlier run does not end; going on without it", extra={"run": run})
                 return
-            if await stop.sleep(LOOK_SECONDS):
+            if await stop.sleep(pause):
                 return
+            pause = min(2 * pause, LONGEST_LOOK)
 
 
 async def for_the_end() -> NoReturn:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from moot.context.pieces import Attached, Piece
+from moot.context.pieces import Attached, Piece, called
 from moot.context.prompt import pieces, prompt
 from moot.context.views import VIEWS
 from moot.engine.recapping import given
@@ -20,13 +20,14 @@ from moot.store.runs import Runs
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """All that a participant was told before an answer."""
+    """All that a participant was told before an answer, and in the midst of it, where it called tools."""
 
     plan: Plan
     who: Participant
     seen: Sequence[Message]
     instruction: str
     attached: Attached
+    answer: Message
 
     def request(self, part: str | None = None) -> ModelRequest:
         """Write the request as it was, or with another part to play."""
@@ -36,8 +37,9 @@ class Told(Struct, frozen=True, kw_only=True):
         return prompt(plan, self.who, self.seen, self.instruction, self.attached)
 
     def pieces(self) -> list[Piece]:
-        """Take the request apart, by the function that puts it together."""
-        return pieces(self.plan, self.who, self.seen, self.instruction, self.attached)
+        """Take the request apart, by the function that puts it together, with what it was asked on with."""
+        first = pieces(self.plan, self.who, self.seen, self.instruction, self.attached)
+        return [*first, *called(self.answer.content, self.answer.tools or ())]
 
 
 class Retelling:
@@ -58,4 +60,5 @@ class Retelling:
             seen=VIEWS[answer.view](earlier, answer.participant, answer.run),
             instruction=answer.instruction or "",
             attached=await given(self._database, tenant, earlier, only_text=only_text),
+            answer=answer,
         )

@@ -18,7 +18,7 @@ from moot.engine.toolkit import Round, Toolkit
 from moot.model.events import Event, Seat, TurnEnded
 from moot.model.faults import Fault, fault
 from moot.model.measures import Measure
-from moot.model.requests import ModelRequest
+from moot.model.requests import ModelRequest, unsigned
 from moot.providers.keys import Key
 from moot.providers.registry import Resolved
 from moot.streams.introduction import Names
@@ -91,23 +91,14 @@ class Speaker:
         """Ask the first model of the chain and, where it fails before it said anything, the next ones.
 
         By `measure` tokens are guessed where a model does not count them. With `act_of`, an answer is an array of
-        speech and actions; each attempt is an act of its own. What is in the `kit` may be called; from then on the model
-        that did so is asked, and no other. `afford` is told what that has cost, between two rounds of it. An answer in which another of the `names` speaks is thrown away
-        and asked for again, a few times.
+        speech and actions; each attempt is an act of its own. What is in the `kit` may be called; `afford` is told what
+        that has cost, between two rounds of it. An answer in which another of the `names` speaks is thrown away and asked
+        for again, a few times.
         """
         turn = Attempts(seat, stop, emit, measure, act_of, names)
         if kit is not None:
             request = msgspec.structs.replace(request, tools=kit.offered)
-        for place, model in enumerate(chain):
-            turn.model = model
-            try:
-                result = await self._ask(turn, request)
-            except NotAdmitted as refused:
-                return turn.ended(refused.result)
-            if not _may_ask_on(result) or place == len(chain) - 1:
-                break
-            then, why = chain[place + 1].name, result.fault.message if result.fault else ""
-            await turn.notice("fallback", f"{why} {then} is asked instead of {model.name}.")
+        result = await self._ask_any(turn, chain, request)
         if result.status != "tool_call":
             return turn.ended(result)
         if kit is None:
@@ -115,15 +106,25 @@ class Speaker:
                 result.tool_calls, Round(seat=seat, stop=stop, hurry=stop, emit=emit)
             )
             return turn.ended(result)
-        loop = ToolLoop(turn, kit, lambda more: self._ask_on(turn, more), afford)
+        loop = ToolLoop(turn, kit, lambda more: self._ask_any(turn, _from(turn.model, chain), more), afford)
         result = await loop.run(request, result)
         return turn.ended(result, tuple(loop.uses))
 
-    async def _ask_on(self, turn: Attempts, request: ModelRequest) -> StreamResult:
-        try:
-            return await self._ask(turn, request)
-        except NotAdmitted as refused:
-            return refused.result
+    async def _ask_any(
+        self, turn: Attempts, chain: Sequence[Resolved], request: ModelRequest
+    ) -> StreamResult:
+        for place, model in enumerate(chain):
+            turn.model = model
+            try:
+                result = await self._ask(turn, request)
+            except NotAdmitted as refused:
+                return refused.result
+            if not _may_ask_on(result) or place == len(chain) - 1:
+                return result
+            then, why = chain[place + 1].name, result.fault.message if result.fault else ""
+            await turn.notice("fallback", f"{why} {then} is asked instead of {model.name}.")
+            request = unsigned(request)
+        raise AssertionError("the last model returns")
 
     async def answer(
         self, chain: Sequence[Resolved], request: ModelRequest, stop: Stop, emit: Emit = unheard
@@ -232,6 +233,10 @@ async def _for_model(request: ModelRequest, model: Resolved) -> ModelRequest:
     if not profile.tools:
         ask = msgspec.structs.replace(ask, tools=())
     return readable(ask, profile.files) if has_files(ask) else ask
+
+
+def _from(model: Resolved, chain: Sequence[Resolved]) -> Sequence[Resolved]:
+    return chain[next(place for place, one in enumerate(chain) if one is model) :]
 
 
 def _may_ask_on(result: StreamResult) -> bool:

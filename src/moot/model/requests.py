@@ -3,6 +3,7 @@
 from typing import Literal
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from moot.model.chunks import Text, Thought, ToolCall
 
@@ -63,3 +64,14 @@ def user(*parts: Part | str) -> Message:
 
 def assistant(*parts: Part | str) -> Message:
     return Message("assistant", tuple(Text(p) if isinstance(p, str) else p for p in parts))
+
+
+def unsigned(request: ModelRequest) -> ModelRequest:
+    """Take the proofs of one provider away, so that another can read what was thought and called."""
+    return replace(request, messages=tuple(map(_unsigned, request.messages)))
+
+
+def _unsigned(message: Message) -> Message:
+    signed = (Thought, ToolCall)
+    parts = (replace(one, signature="") if isinstance(one, signed) else one for one in message.parts)
+    return replace(message, parts=tuple(parts))

@@ -202,4 +202,5 @@ class DiscussionRoutes(Controller):
         answer = await discussions.message(id, turn)
         told = await retelling.of(caller.tenant, answer, only_text=True)
         pieces = await attaching.shown_in_pieces(told.pieces(), answer.model or told.who.model)
-        return shown(told.who.model, pieces, told.plan.measure(told.who.model).characters_per_token)
+        rate = told.plan.measure(told.who.model).characters_per_token
+        return shown(told.who.model, pieces, rate, told.who.tools)

@@ -95,6 +95,14 @@ def test_a_turn_is_told_paragraph_by_paragraph_with_its_rest_at_the_end() -> Non
     assert [step.place for step in steps if not isinstance(step, Drop)] == [0, 1]
 
 
+def test_what_is_too_long_for_a_channel_says_where_its_rest_is() -> None:
+    paragraph = f"{'a' * 1900}\n\n"
+    steps = said(told(STARTED, begun("alpha"), words("alpha", 50 * paragraph), ended("alpha")))
+    left = 50 * 1900 - sum(len(text) for _, text in steps[:-1])
+    assert (len(steps), left > 0) == (41, True)
+    assert steps[-1] == ("Alpha", f"-# {left:,} more characters of this answer are kept in Moot.")
+
+
 def test_one_speaks_at_a_time_and_who_began_first_is_told_first() -> None:
     steps = told(
         STARTED,

@@ -16,6 +16,8 @@ export const ORIGINS: Record<Origin, { words: string; tells: string }> = {
   recap: { words: "Recap", tells: "The points of another discussion" },
   file: { words: "File", tells: "What was attached" },
   instruction: { words: "Instruction", tells: "What it was asked to do now" },
+  call: { words: "Call of a tool", tells: "What it called, and with what" },
+  result: { words: "Result of a tool", tells: "What it was told then, or its beginning" },
   filler: { words: "Filler", tells: "Stands where something must stand" },
 };
 

@@ -1,6 +1,7 @@
 """The connection to Discord: kept as long as Discord lets us in, and where it does not, it is said what to do."""
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ import discord
 from moot.channels.discord.bot import Bot
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.sending import webhook_session
+from moot.store.sole import solely
 
 FIRST_WAIT, LONGEST_WAIT = 2.0, 300.0
 REFUSED = (
@@ -27,9 +29,14 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def attached(premises: Premises, token: str) -> AsyncIterator[None]:
-    """Be in Discord until the block ends; whatever is wrong there, the block goes on."""
+    """Be in Discord until the block ends; whatever is wrong there, the block goes on.
+
+    Of several servers with one database one is there, and another one when that has ended: else all would answer.
+    """
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody speaks aloud
-    task = asyncio.create_task(_stay(premises, token), name="discord")
+    bot = f"discord/{hashlib.sha256(token.encode()).hexdigest()[:16]}"
+    staying = solely(premises.database, bot, lambda: _stay(premises, token))
+    task = asyncio.create_task(staying, name="discord")
     task.add_done_callback(_tell_of_failure)
     try:
         yield

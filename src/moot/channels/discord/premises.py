@@ -13,6 +13,7 @@ from moot.engine.painting import Painter
 from moot.engine.seating import Seating
 from moot.model.accounts import Caller
 from moot.store.channels import Channels
+from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.files import Files
@@ -27,6 +28,7 @@ class Premises(Struct, frozen=True, kw_only=True):
     """`model` is asked where none is named, `degree` says how answers are delivered, `thoughts` is the thought-log."""
 
     caller: Caller
+    database: Database
     hall: Hall
     admit: Admit
     channels: Channels

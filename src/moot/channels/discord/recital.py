@@ -224,7 +224,7 @@ class Recital:
                 why = ended.fault.message if ended.fault else "no answer came"
                 steps += [*self._unsay(seat), self._aside(f"{self._name(seat)} failed: {why}")]
             case _:
-                steps += self._say(seat, outlet.end()) if outlet else []
+                steps += self._say(seat, [*outlet.end(), *_beyond(outlet)]) if outlet else []
                 steps += self._thoughts(seat, ended.message.thoughts)
         return steps + self._pass_on(seat)
 
@@ -295,6 +295,12 @@ class Recital:
 
     def _speaker(self, seat: Seat) -> Speaker:
         return speaker_of(self._participants[seat.participant])
+
+
+def _beyond(outlet: Outlet) -> list[Send]:
+    """Say where the rest is of what is too long for a channel."""
+    rest = outlet.left_out
+    return [Send(f"-# {rest:,} more characters of this answer are kept in Moot.")] if rest else []
 
 
 def speaker_of(who: Participant) -> Speaker:
