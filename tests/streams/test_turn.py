@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.board.replay import EMPTY
-from moot.model.chunks import Chunk, Done, Failed, Text, Thought, ToolCall, Usage
+from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
 from moot.model.events import (
     ActionDropped,
     ActionTaken,
@@ -63,6 +63,13 @@ async def test_chunks_become_events_of_the_seat_and_a_result() -> None:
     ]
     assert (result.status, result.text, result.thoughts) == ("completed", "Yes, so.", "Hm.")
     assert (result.usage, result.finish) == (Usage(5, 3), "stop")
+    assert result.first_token is not None
+
+
+async def test_the_first_token_is_the_first_that_is_told() -> None:
+    result, _ = await turn(said([Progress(5)], [Done("stop")]))
+    assert result.first_token is None
+    result, _ = await turn(said([Progress(5)], [ToolCall("1", "look", "{}"), Done("tool_calls")]), tools=True)
     assert result.first_token is not None
 
 

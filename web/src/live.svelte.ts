@@ -67,6 +67,9 @@ class Live {
     });
     addEventListener("offline", () => this.#stream.drop());
     addEventListener("online", () => this.#stream.hurry());
+    // A page that is left may be kept whole for the way back, and its connection with it.
+    addEventListener("pagehide", () => this.#stream.rest());
+    addEventListener("pageshow", ({ persisted }) => persisted && this.#stream.hurry());
     document.addEventListener("visibilitychange", () => {
       clearTimeout(this.#hiding);
       if (document.visibilityState === "visible") this.#stream.hurry();

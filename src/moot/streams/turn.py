@@ -156,7 +156,7 @@ class Listener:
                 events += self._hear(texts)
                 events += self._note(chunk)
         events += self._hear(texts)
-        if self.progressed and self._first is None:
+        if self._first is None and (events or self._calls):
             self._first = self._clock() - self._started
         return events
 
