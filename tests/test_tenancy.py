@@ -382,7 +382,7 @@ async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, crede
     assert (await server.get("/api/activity", stage.ada)).body == [going_on]
 
     async with aclosing(server.events("/api/events", who)) as changes:
-        assert (await anext(changes)).data == {"type": "activity", "runs": []}
+        assert (await anext(changes)).data == {"type": "activity", "runs": [], "asking": []}
         await server.post(f"/api/runs/{live['run']['id']}/stop", {}, stage.ada)
         async for frame in server.events(path, stage.ada):
             ended = frame.data

@@ -4,16 +4,20 @@ from contextlib import aclosing
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from moot.engine import changes as module
 from moot.engine.changes import MOST_WAITING, Changes
+from moot.model.accounts import Caller
 from moot.model.changes import Activity, Change, DiscussionChanged, DiscussionDeleted
 from moot.store.database import Database
 from moot.store.discussions import Discussions
+from moot.store.permissions import Call, Permissions
 from tests.store.hearing import SECONDS, listening
 from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.running import WORKER, employ, start
 
+CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 Following = AsyncGenerator[list[bytes], None]
 
 
@@ -24,6 +28,11 @@ async def discussions(database: Database) -> Discussions:
     return Discussions(database)
 
 
+@pytest.fixture
+def changes(database: Database, discussions: Discussions) -> Changes:
+    return Changes(discussions, Permissions(database))
+
+
 async def heard(following: Following) -> list[Change]:
     """Wait for what is sent next, and read it as a page would."""
     frames = await asyncio.wait_for(anext(following), SECONDS)
@@ -32,15 +41,14 @@ async def heard(following: Following) -> list[Change]:
     return [msgspec.json.decode(frame[6:], type=Change) for frame in frames]
 
 
-async def test_first_comes_all_that_goes_on(database: Database, discussions: Discussions) -> None:
+async def test_first_comes_all_that_goes_on(database: Database, changes: Changes) -> None:
     run = await start(database, await discuss(database))
     await start(database, await discuss(database, BERT), owner=BERT)
-    async with aclosing(Changes(discussions).follow(ANNA)) as following:
+    async with aclosing(changes.follow(ANNA)) as following:
         assert await heard(following) == [Activity((run,))]
 
 
-async def test_then_comes_whatever_changes(database: Database, discussions: Discussions) -> None:
-    changes = Changes(discussions)
+async def test_then_comes_whatever_changes(database: Database, changes: Changes) -> None:
     first, second = await discuss(database), await discuss(database)
     run = await start(database, second)
     async with aclosing(changes.follow(ANNA)) as following:
@@ -52,10 +60,41 @@ async def test_then_comes_whatever_changes(database: Database, discussions: Disc
         assert await heard(following) == [DiscussionChanged(second, (run,)), DiscussionChanged(first, ())]
 
 
-async def test_what_is_done_to_a_discussion_reaches_its_watchers(
-    database: Database, discussions: Discussions
+async def test_who_waits_for_a_person_is_told_from_the_question_to_its_answer_or_its_end(
+    database: Database, changes: Changes
 ) -> None:
-    changes = Changes(discussions)
+    permissions = Permissions(database)
+    known = await discuss(database)
+    run = await start(database, known)
+    call = Call(
+        id="call_1",
+        tenant=ANNA,
+        discussion=known.id,
+        run=run.id,
+        participant="alpha",
+        stage="answer",
+        round=0,
+        attempt="try_1",
+        tool="notes/write",
+    )
+    database.listen("moot_changes", changes.told)
+    async with listening(database), aclosing(changes.follow(ANNA)) as following:
+        assert await heard(following) == [Activity((run,))]
+        await permissions.ask(call)
+        assert await heard(following) == [DiscussionChanged(known, (run,), (run.id,))]
+        async with aclosing(changes.follow(ANNA)) as later:
+            assert await heard(later) == [Activity((run,), (run.id,))]
+        await permissions.answer(CALLER, run.id, "call_1", "allow")
+        assert await heard(following) == [DiscussionChanged(known, (run,))]
+        await permissions.ask(replace(call, id="call_2"))
+        assert await heard(following) == [DiscussionChanged(known, (run,), (run.id,))]
+        await permissions.withdraw_all(run.id)
+        assert await heard(following) == [DiscussionChanged(known, (run,))]
+
+
+async def test_what_is_done_to_a_discussion_reaches_its_watchers(
+    database: Database, discussions: Discussions, changes: Changes
+) -> None:
     database.listen("moot_changes", changes.told)
     known = await discuss(database)
     async with listening(database), aclosing(changes.follow(ANNA)) as following:
@@ -66,16 +105,14 @@ async def test_what_is_done_to_a_discussion_reaches_its_watchers(
         assert await heard(following) == [DiscussionDeleted(known.id)]
 
 
-async def test_of_a_discussion_that_is_gone_the_id_is_told(discussions: Discussions) -> None:
-    changes = Changes(discussions)
+async def test_of_a_discussion_that_is_gone_the_id_is_told(changes: Changes) -> None:
     async with aclosing(changes.follow(ANNA)) as following:
         await heard(following)
         changes.told(f"{ANNA} dis_gone")
         assert await heard(following) == [DiscussionDeleted("dis_gone")]
 
 
-async def test_nobody_hears_of_another_tenants_changes(database: Database, discussions: Discussions) -> None:
-    changes = Changes(discussions)
+async def test_nobody_hears_of_another_tenants_changes(database: Database, changes: Changes) -> None:
     mine, theirs = await discuss(database, ANNA), await discuss(database, BERT)
     async with aclosing(changes.follow(ANNA)) as anna, aclosing(changes.follow(BERT)) as bert:
         await heard(anna)
@@ -86,10 +123,7 @@ async def test_nobody_hears_of_another_tenants_changes(database: Database, discu
         assert await heard(bert) == [DiscussionChanged(theirs, ())]
 
 
-async def test_every_watcher_of_a_tenant_hears_of_a_change(
-    database: Database, discussions: Discussions
-) -> None:
-    changes = Changes(discussions)
+async def test_every_watcher_of_a_tenant_hears_of_a_change(database: Database, changes: Changes) -> None:
     known = await discuss(database)
     async with aclosing(changes.follow(ANNA)) as one, aclosing(changes.follow(ANNA)) as other:
         await heard(one)
@@ -99,9 +133,8 @@ async def test_every_watcher_of_a_tenant_hears_of_a_change(
 
 
 async def test_many_changes_of_a_discussion_are_told_once_and_as_it_is_now(
-    database: Database, discussions: Discussions
+    database: Database, discussions: Discussions, changes: Changes
 ) -> None:
-    changes = Changes(discussions)
     known = await discuss(database)
     async with aclosing(changes.follow(ANNA)) as following:
         await heard(following)
@@ -111,8 +144,7 @@ async def test_many_changes_of_a_discussion_are_told_once_and_as_it_is_now(
         assert await heard(following) == [DiscussionChanged(now, ())]
 
 
-async def test_as_many_changes_as_may_wait_are_all_told(discussions: Discussions) -> None:
-    changes = Changes(discussions)
+async def test_as_many_changes_as_may_wait_are_all_told(changes: Changes) -> None:
     async with aclosing(changes.follow(ANNA)) as following:
         await heard(following)
         for number in range(MOST_WAITING):
@@ -123,9 +155,8 @@ async def test_as_many_changes_as_may_wait_are_all_told(discussions: Discussions
 
 
 async def test_whoever_falls_too_far_behind_starts_again_from_all_that_goes_on(
-    database: Database, discussions: Discussions
+    database: Database, changes: Changes
 ) -> None:
-    changes = Changes(discussions)
     known = await discuss(database)
     async with aclosing(changes.follow(ANNA)) as following:
         await heard(following)
@@ -139,9 +170,8 @@ async def test_whoever_falls_too_far_behind_starts_again_from_all_that_goes_on(
 
 
 async def test_where_changes_may_have_been_missed_all_start_again(
-    database: Database, discussions: Discussions
+    database: Database, changes: Changes
 ) -> None:
-    changes = Changes(discussions)
     async with aclosing(changes.follow(ANNA)) as anna, aclosing(changes.follow(BERT)) as bert:
         await heard(anna)
         await heard(bert)
@@ -153,10 +183,9 @@ async def test_where_changes_may_have_been_missed_all_start_again(
 
 
 async def test_while_nothing_changes_a_sign_of_life_is_sent(
-    discussions: Discussions, monkeypatch: pytest.MonkeyPatch
+    changes: Changes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.0)
-    changes = Changes(discussions)
     async with aclosing(changes.follow(ANNA)) as following:
         await heard(following)
         assert [await heard(following), await heard(following)] == [[], []]
@@ -164,8 +193,7 @@ async def test_while_nothing_changes_a_sign_of_life_is_sent(
         assert await heard(following) == [DiscussionDeleted("dis_gone")]
 
 
-async def test_whoever_leaves_is_not_remembered(discussions: Discussions) -> None:
-    changes = Changes(discussions)
+async def test_whoever_leaves_is_not_remembered(changes: Changes) -> None:
     staying, leaving = changes.follow(ANNA), changes.follow(ANNA)
     await heard(staying)
     await heard(leaving)
@@ -179,8 +207,7 @@ async def test_whoever_leaves_is_not_remembered(discussions: Discussions) -> Non
     assert changes._watchers == {}
 
 
-async def test_whoever_is_cut_off_while_waiting_is_not_remembered(discussions: Discussions) -> None:
-    changes = Changes(discussions)
+async def test_whoever_is_cut_off_while_waiting_is_not_remembered(changes: Changes) -> None:
     following = changes.follow(ANNA)
     await heard(following)
     waiting = asyncio.ensure_future(anext(following))

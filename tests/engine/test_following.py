@@ -1,7 +1,7 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 import msgspec
@@ -22,6 +22,7 @@ from moot.store.appending import Ending, Entry, news_of_others
 from moot.store.database import Database
 from moot.store.discussions import Discussions, tell_change
 from moot.store.events import Events, Standing
+from moot.store.permissions import Permissions
 from moot.store.schema import run
 from tests.store.hearing import eventually, listening
 from tests.store.people import ANNA, BERT, discuss, settle
@@ -126,6 +127,13 @@ class OneTable(Discussions):
         return ()
 
 
+class Unasked(Permissions):
+    def __init__(self) -> None: ...
+
+    async def asking(self, runs: Collection[str]) -> tuple[str, ...]:
+        return ()
+
+
 class Room:
     """A discussion in memory in which runs begin, say something, end, and are tried again, with readers around it."""
 
@@ -134,7 +142,7 @@ class Room:
         self.shelf.slowness = slowness
         self.feeds = Feeds(self.shelf)
         self.discussions = OneTable()
-        self.changes = Changes(self.discussions)
+        self.changes = Changes(self.discussions, Unasked())
 
     def begin(self) -> str:
         id = f"run_{len(self.shelf.bodies)}"
@@ -401,7 +409,7 @@ class House:
         self.database = database
         self.events = Events(database)
         self.feeds = Feeds(self.events)
-        self.changes = Changes(Discussions(database))
+        self.changes = Changes(Discussions(database), Permissions(database))
         database.listen("moot_changes", self.changes.told)
         database.listen("moot_events", self.feeds.told)
 

@@ -1,5 +1,7 @@
 """Perspectives: a situation, questions back, voices as they are proposed, and one that becomes a persona."""
 
+import json
+
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
@@ -44,3 +46,21 @@ async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
     assert "Penelope" not in (await server.get("/api/personas")).text
     await wizard.get_by_role("button", name="Done").click()
     await expect(page.get_by_role("button", name="Find perspectives")).to_be_focused()
+
+
+async def test_who_finds_no_seat_at_a_full_table_is_told_so(server: MootServer, page: Page) -> None:
+    # As an older page kept it, which knew nothing of tools.
+    seats = [{"key": f"seat-{place}", "model": "scripted/echo"} for place in range(24)]
+    draft = {"message": "I may move abroad.", "table": {"mode": "parallel", "seats": seats}}
+    await page.goto(server.url)
+    await page.evaluate("(draft) => localStorage.setItem('moot.start', draft)", json.dumps(draft))
+    await page.reload()
+    await expect(page.get_by_role("button", name="Edit Alpha")).to_be_visible()
+    await page.get_by_role("button", name="Find perspectives").click()
+    wizard = page.get_by_role("dialog", name="Find perspectives")
+    await wizard.get_by_role("combobox", name="Model that proposes them").fill("scripted/clerk")
+    await wizard.get_by_role("button", name="Next").click()
+    await wizard.get_by_role("button", name="Propose voices").click()
+    await wizard.get_by_role("button", name="Add Penelope as a persona").click()
+    await expect(wizard.get_by_text("All 24 seats are taken: Penelope is a persona now")).to_be_visible()
+    await axe(page)

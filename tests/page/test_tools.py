@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest_asyncio
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Request, expect
 
 from tests.page.axe import axe
+from tests.page.phone import phone
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -22,6 +23,8 @@ answer = "I keep **that**."
 then = "I was told: {result}"
 tool = { name = "notes__write_down", arguments = '{"text": "<b>Round.</b>"}' }
 """
+ECHO = {"name": "Echo", "model": "scripted/echo"}
+WRITER = {"name": "Writer", "model": "scripted/writer", "tools": ["notes"]}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -36,9 +39,8 @@ def card(page: Page) -> Locator:
     return page.get_by_role("article", name="Writer").last
 
 
-async def ask(server: MootServer, page: Page, **seat: object) -> None:
-    seat |= {"name": "Writer"}
-    body = {"message": "Keep this.", "participants": [seat], "title": "Notes"}
+async def ask(server: MootServer, page: Page, *seats: Mapping[str, object], **more: object) -> None:
+    body = {"message": "Keep this.", "participants": seats, "title": "Notes", **more}
     id = (await server.post("/api/discussions", body)).body["discussion"]["id"]
     await page.goto(f"{server.url}/d/{id}")
 
@@ -46,17 +48,20 @@ async def ask(server: MootServer, page: Page, **seat: object) -> None:
 async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     writing: MootServer, page: Page, tmp_path: Path
 ) -> None:
-    await ask(writing, page, model="scripted/echo")
+    await ask(writing, page, {"name": "Writer", "model": "scripted/echo"})
     await expect(card(page)).to_contain_text("Keep this.")
     await page.get_by_role("button", name="Settings of this discussion").click()
     settings = page.get_by_role("dialog", name="Settings of this discussion")
     await settings.get_by_role("button", name="Edit Writer").click()
     voice = page.get_by_role("dialog", name="Edit this voice")
     await voice.get_by_role("combobox", name="Model").fill("scripted/writer")
+    asked: list[Request] = []
+    page.on("request", lambda one: asked.append(one) if one.url.endswith("/api/tools") else None)
     await voice.get_by_text("Tools", exact=True).click()
     tools = voice.get_by_role("group", name="notes")
     await tools.get_by_label("write_down (has effects, you are asked)").check()
     await axe(page)
+    assert len(asked) == 1  # each time, every server is asked
     await voice.get_by_role("button", name="Save").click()
     await expect(settings.get_by_role("button", name="Edit Writer")).to_contain_text("has tools")
     await settings.get_by_role("button", name="Save").click()
@@ -100,12 +105,89 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
 
 
 async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, tmp_path: Path) -> None:
-    await ask(writing, page, model="scripted/writer", tools=["notes"])
+    await ask(writing, page, WRITER)
     await card(page).get_by_role("button", name="Refuse").click()
     await expect(card(page)).to_contain_text("I was told: The person refused this call.")
     await expect(card(page).locator("summary", has_text="notes/write_down")).to_contain_text("failed")
     await expect(page.get_by_role("img", name="waits for your answer")).to_have_count(0)
     assert not (tmp_path / "notes.txt").exists()
+
+
+async def test_what_is_allowed_in_a_discussion_is_not_asked_about_again(
+    writing: MootServer, page: Page, tmp_path: Path
+) -> None:
+    await ask(writing, page, WRITER)
+    await card(page).get_by_role("button", name="Allow in this discussion").click()
+    await expect(card(page)).to_contain_text("I was told: Written.")
+    await page.get_by_placeholder("Say something to the table").fill("And this.")
+    await page.get_by_placeholder("Say something to the table").press("Enter")
+    await expect(page.get_by_role("article", name="Writer")).to_have_count(2)
+    await expect(card(page)).to_contain_text("I was told: Written.")
+    assert (tmp_path / "notes.txt").read_text("utf-8") == "<b>Round.</b>\n" * 2
+
+
+async def test_the_list_marks_every_discussion_that_waits_for_an_answer(
+    writing: MootServer, page: Page
+) -> None:
+    elsewhere = {"message": "And here?", "participants": [WRITER], "title": "Elsewhere"}
+    await writing.post("/api/discussions", elsewhere)
+    await ask(writing, page, ECHO)
+    shelf = page.get_by_role("navigation", name="Discussions")
+    waits = shelf.get_by_role("link", name="Elsewhere").get_by_role("img", name="waits for your answer")
+    await expect(waits).to_be_visible()
+    await page.reload()
+    await expect(waits).to_be_visible()
+    await expect(shelf.get_by_role("img")).to_have_count(1)
+    await shelf.get_by_role("link", name="Elsewhere").click()
+    await card(page).get_by_role("button", name="Refuse").click()
+    await expect(waits).to_have_count(0)
+
+
+async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
+    writing: MootServer, page: Page, browser: Browser
+) -> None:
+    await ask(
+        writing,
+        page,
+        ECHO,
+        WRITER,
+    )
+    await page.get_by_role("button", name="Tabs").click()
+    waits = page.get_by_role("tab", name="Writer waits for your answer")
+    await expect(waits).to_be_visible()
+    await expect(page.get_by_role("tab", name="Echo", exact=True)).to_have_attribute("aria-selected", "true")
+    await axe(page)
+
+    async with phone(browser) as small:
+        await small.goto(page.url)
+        dots = small.get_by_role("group", name="Answers")
+        await expect(card(small)).not_to_be_in_viewport(ratio=0.5)
+        dot = dots.get_by_role("button", name="Writer waits for your answer")
+        question = card(small).get_by_role("region", name="May Writer call notes/write_down?")
+        warn = await question.evaluate("(one) => getComputedStyle(one).borderTopColor")
+        await expect(dot.locator(".dot")).to_have_css("border-top-color", warn)
+        await axe(small)
+        await dot.tap()
+        await card(small).get_by_role("button", name="Refuse").tap()
+        await expect(dots.get_by_role("button", name="Writer", exact=True)).to_be_visible()
+        await small.goto("about:blank")
+    await expect(page.get_by_role("tab", name="Writer", exact=True)).to_be_visible()
+
+
+async def test_what_a_voice_asks_in_a_debate_is_asked_once_and_marked_at_its_thread(
+    writing: MootServer, page: Page
+) -> None:
+    await ask(writing, page, ECHO, WRITER, mode="debate")
+    question = page.get_by_role("region", name="May Writer call notes/write_down?")
+    await expect(question).to_have_count(1)
+    thread = page.get_by_role("list", name="Threads of the participants").get_by_role("button", name="Writer")
+    await expect(thread).to_have_text(re.compile(r"Writer\s+waits for your answer"))
+    await axe(page)
+    await question.get_by_role("button", name="Allow in this discussion").press("Enter")
+    await expect(question).to_have_count(0)
+    first = page.get_by_role("article", name="Writer").first
+    await expect(first.locator("summary", has_text="notes/write_down")).to_be_focused()
+    await expect(thread).to_contain_text("answered")
 
 
 async def test_a_tool_server_of_ones_own_is_added_and_removed(

@@ -42,6 +42,7 @@ export interface ActionTaken {
 export interface Activity {
   type: "activity";
   runs: readonly Run[];
+  asking: readonly string[];
 }
 
 export interface AdvisorRules {
@@ -307,6 +308,7 @@ export interface DiscussionChanged {
   type: "discussion_changed";
   discussion: Discussion;
   runs: readonly Run[];
+  asking: readonly string[];
 }
 
 export interface DiscussionDeleted {

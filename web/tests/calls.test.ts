@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { announcement } from "../src/state/announcing.ts";
 import { pieces, readable, standing } from "../src/state/calls.ts";
-import { hear, isAsking, opened, withPage } from "../src/state/discussion.ts";
+import { hear, opened, withPage } from "../src/state/discussion.ts";
+import { isAsking } from "../src/state/turn.ts";
 import { asks, begins, calls, DISCUSSION, ended, isTold, live, message, numbered } from "./events.ts";
 import { page, returns, says, started, stops } from "./events.ts";
 
@@ -54,12 +55,12 @@ test("what a shorter text no longer has takes no call away", () => {
 });
 
 test("somebody waits for an answer until one comes from anywhere, or the turn ends", () => {
-  assert.equal(isAsking(heard(...ASKED)), false);
+  assert.equal(isAsking(turnOf(...ASKED)), false);
   const asked = [...ASKED, asks("alpha", "c1", true)];
-  assert.equal(isAsking(heard(...asked)), true);
+  assert.equal(isAsking(turnOf(...asked)), true);
   assert.deepEqual(turnOf(...asked).calls[0]?.question, { until: 604, again: true });
-  assert.equal(isAsking(heard(...asked, isTold("alpha", "c1", "refuse"))), false);
-  assert.equal(isAsking(heard(...asked, stops("alpha", "", "stopped"), ended("stopped"))), false);
+  assert.equal(isAsking(turnOf(...asked, isTold("alpha", "c1", "refuse"))), false);
+  assert.equal(isAsking(turnOf(...asked, stops("alpha", "", "stopped"), ended("stopped"))), false);
 });
 
 test("what is asked is said aloud", () => {
@@ -81,6 +82,13 @@ test("another version has its own calls", () => {
     open.runs[0]?.turns[0]?.calls.map((call) => call.id),
     ["c9"],
   );
+});
+
+test("another version that waits for a person makes its answer wait", () => {
+  const before = withPage(opened("dis_1"), page([message("msg_2", "run_1", "alpha", "Old.")]));
+  const again = withPage(before, page([], [live("run_2", "msg_2")]));
+  const open = hear(again, numbered("run_2", begins("alpha"), calls("alpha", "c9"), asks("alpha", "c9")));
+  assert.equal(isAsking(open.runs[0]!.turns[0]!), true);
 });
 
 test("arguments are written to be read, and as they came where they are no JSON", () => {

@@ -4,7 +4,7 @@ import { isOut, lanesOf, phasesOf } from "../src/debate/phases.ts";
 import type { Run } from "../src/state/run.ts";
 import type { LaneReport } from "../src/wire.ts";
 import { BOTH_FIRST, ends, FIRST_OVER, heardOf, PEOPLE, speaks, stage, tells } from "./debates.ts";
-import { ended } from "./events.ts";
+import { asks, calls, ended, isTold } from "./events.ts";
 
 const lanes = (run: Run, read: readonly LaneReport[] = []) => lanesOf(run, PEOPLE, read);
 const states = (run: Run) => phasesOf(run, lanes(run)).map((phase) => phase.state);
@@ -23,6 +23,14 @@ test("those who answered take part in the debate, and those who failed do not", 
   assert.deepEqual(counts(run), ["2 of 3", "0 of 2", "0 of 1"]);
   const gamma = lanes(run).find((lane) => lane.participant === "gamma");
   assert.equal(gamma?.state, "failed");
+});
+
+test("a lane says whether it waits for a person, until it was answered", () => {
+  const inFirst = (event: object) => ({ ...event, stage: "initial" });
+  const called = [...BOTH_FIRST, ...[calls("beta", "c1"), asks("beta", "c1")].map(inFirst)];
+  const asking = (run: Run) => lanes(run).flatMap((lane) => (lane.isAsking ? lane.participant : []));
+  assert.deepEqual(asking(heardOf(...called)), ["beta"]);
+  assert.deepEqual(asking(heardOf(...called, inFirst(isTold("beta", "c1")))), []);
 });
 
 test("a debate that does not take place is skipped as soon as the synthesis begins", () => {

@@ -6,7 +6,7 @@ import { begins, ended, live, message, numbered, page, says, started, stops } fr
 const ANSWER = message("msg_2", "run_1", "alpha", "Round.", 2);
 const READ = withPage(opened("dis_1"), page([message("msg_1", "run_1", null, "Which?"), ANSWER]));
 const begun = (open = READ) =>
-  hear(open, [{ type: "activity", runs: [live("run_2", "msg_2")] } satisfies Heard]);
+  hear(open, [{ type: "activity", runs: [live("run_2", "msg_2")], asking: [] } satisfies Heard]);
 const AGAIN = (...events: readonly object[]) => numbered("run_2", started, begins("alpha"), ...events);
 const turnOf = (open = READ) => open.runs[0]?.turns[0];
 

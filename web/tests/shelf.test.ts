@@ -15,7 +15,7 @@ const SEARCH = { q: "oak", status: "active" } as const;
 const SHELF = withFirstPage(EMPTY, { discussions: [one("b", 2), one("a", 1)], next: "more", hits: [] });
 const ids = (shelf: typeof SHELF) => shelf.discussions.map((discussion) => discussion.id);
 const changed = (discussion: Discussion, ...runs: Run[]) =>
-  ({ type: "discussion_changed", discussion, runs }) as const;
+  ({ type: "discussion_changed", discussion, runs, asking: [] as string[] }) as const;
 
 test("what was spoken in last comes first", () => {
   const shelf = shelve(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
@@ -72,9 +72,19 @@ test("where something may be missing between them it does not, nor where the fir
 });
 
 test("marks of speaking are all told anew after a break", () => {
-  const speaking = shelve(SHELF, [{ type: "activity", runs: [live("r")] }], ACTIVE);
+  const speaking = shelve(SHELF, [{ type: "activity", runs: [live("r")], asking: [] }], ACTIVE);
   assert.deepEqual([...speaking.speaking], ["dis_1"]);
-  assert.deepEqual([...shelve(speaking, [{ type: "activity", runs: [] }], ACTIVE).speaking], []);
+  assert.deepEqual([...shelve(speaking, [{ type: "activity", runs: [], asking: [] }], ACTIVE).speaking], []);
+});
+
+test("who waits for a person is marked in every discussion, until it is answered or all is told anew", () => {
+  const asked = { ...changed(one("a", 3), live("r")), asking: ["r"] };
+  const shelf = shelve(SHELF, [asked, changed(one("b", 2), live("s"))], ACTIVE);
+  assert.deepEqual([...shelf.asking], ["a"]);
+  assert.deepEqual([...shelve(shelf, [changed(one("a", 3), live("r"))], ACTIVE).asking], []);
+  const [r, s] = [live("r"), { ...live("s"), discussion: "dis_2" }];
+  const anew = shelve(shelf, [{ type: "activity", runs: [r, s], asking: ["s"] }], ACTIVE);
+  assert.deepEqual([...anew.asking], ["dis_2"]);
 });
 
 test("what a search found is shown page by page, and once", () => {

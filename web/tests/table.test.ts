@@ -8,6 +8,7 @@ import {
   laid,
   missing,
   newSeat,
+  relaid,
   tableOf,
   withoutSeat,
   withSeat,
@@ -32,6 +33,14 @@ const KEPT: LineUp = {
   created_at: 0,
 };
 const HELD = { ...KEPT, project: null, language: "en", model: null } as unknown as Discussion;
+
+test("a table that an older page kept has all that this one asks of it", () => {
+  const seat = newSeat("a/b", { name: "Ida" });
+  const { tools: _, ...older } = seat;
+  const { directed: __, ...less } = { ...EMPTY, seats: [older as typeof seat] };
+  assert.deepEqual(relaid(less), { ...EMPTY, seats: [seat] });
+  assert.deepEqual(relaid(), EMPTY);
+});
 
 test("names are found as the server finds them", () => {
   const seats = [

@@ -174,7 +174,7 @@ class House:
         self._open_stores(database)
         self.revocations = Revocations(self.accounts)
         self.readers = Readers(self.revocations)
-        self.changes = Changes(self.discussions)
+        self.changes = Changes(self.discussions, self.permissions)
         self.feeds = Feeds(self.events)
         self.journal = Journal(self.events, self.feeds, lambda _: self._taken_over())
         self.provider_keys = ProviderKeys(database, sealer)

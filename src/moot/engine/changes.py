@@ -8,8 +8,10 @@ from contextlib import aclosing, suppress
 import msgspec
 
 from moot.model.changes import Activity, Change, DiscussionChanged, DiscussionDeleted
+from moot.model.discussions import Run
 from moot.model.errors import NotFound
 from moot.store.discussions import Discussions
+from moot.store.permissions import Permissions
 
 MOST_WAITING = 200  # ids; a watcher with more starts again from everything
 HEARTBEAT_SECONDS = 5.0
@@ -42,8 +44,9 @@ class Watcher:
 
 
 class Changes:
-    def __init__(self, discussions: Discussions) -> None:
+    def __init__(self, discussions: Discussions, permissions: Permissions) -> None:
         self._discussions = discussions
+        self._permissions = permissions
         self._watchers: defaultdict[str, set[Watcher]] = defaultdict(set)
 
     def told(self, payload: str) -> None:
@@ -84,14 +87,19 @@ class Changes:
                 del self._watchers[tenant]
 
     async def _everything(self, tenant: str) -> Change:
-        return Activity(await self._discussions.live_runs(tenant))
+        return Activity(*await self._going_on(tenant))
 
     async def _one(self, tenant: str, id: str) -> Change:
         try:
             discussion = await self._discussions.get(tenant, id)
         except NotFound:
             return DiscussionDeleted(id)
-        return DiscussionChanged(discussion, await self._discussions.live_runs(tenant, id))
+        return DiscussionChanged(discussion, *await self._going_on(tenant, id))
+
+    async def _going_on(self, tenant: str, id: str | None = None) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+        """Find the live runs, and those of them that wait for a person."""
+        runs = await self._discussions.live_runs(tenant, id)
+        return runs, await self._permissions.asking([run.id for run in runs])
 
 
 def frame(change: Change) -> bytes:

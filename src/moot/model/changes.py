@@ -6,9 +6,13 @@ from moot.model.discussions import Discussion, Run
 
 
 class Activity(Struct, frozen=True, tag_field="type", tag="activity"):
-    """Everything that is going on now. It comes first, and whenever changes may have been missed."""
+    """Everything that is going on now. It comes first, and whenever changes may have been missed.
+
+    `asking` are the runs in which somebody waits until a person allows a call, or refuses it.
+    """
 
     runs: tuple[Run, ...]
+    asking: tuple[str, ...] = ()
 
 
 class Generating(Struct, frozen=True, kw_only=True):
@@ -19,8 +23,11 @@ class Generating(Struct, frozen=True, kw_only=True):
 
 
 class DiscussionChanged(Struct, frozen=True, tag_field="type", tag="discussion_changed"):
+    """How a discussion is now, with the runs that go on in it, as in `Activity`."""
+
     discussion: Discussion
     runs: tuple[Run, ...]
+    asking: tuple[str, ...] = ()
 
 
 class DiscussionDeleted(Struct, frozen=True, tag_field="type", tag="discussion_deleted"):

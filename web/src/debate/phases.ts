@@ -1,7 +1,7 @@
 /** The phases of a debate and the lanes that go through them, out of what is known of its run. */
 
 import { goesOn, type Run } from "../state/run.ts";
-import { isAnswered, isLive, type Turn } from "../state/turn.ts";
+import { isAnswered, isAsking, isLive, type Turn } from "../state/turn.ts";
 import type { LaneReport } from "../wire.ts";
 
 const PHASES = ["initial", "debate", "synthesis"] as const;
@@ -21,6 +21,8 @@ export interface Phase {
 export interface Lane {
   readonly participant: string;
   readonly state: "waiting" | "speaking" | "answered" | "failed" | "late" | "stopped";
+  /** Whether it waits for a person to allow a call. */
+  readonly isAsking: boolean;
   /** The phase that it is in, or came to. */
   readonly phase: "initial" | "debate";
   readonly model: string | null;
@@ -38,6 +40,7 @@ export function lanesOf(
     return {
       participant,
       state: laneState(turn, read),
+      isAsking: turn !== undefined && isAsking(turn),
       phase: turn?.stage === "debate" ? "debate" : "initial",
       model: turn?.model ?? read?.model ?? null,
     };

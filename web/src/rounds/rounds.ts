@@ -24,7 +24,7 @@ export interface Floor {
   readonly speaking: string | null;
   /** Null where nobody is, or where it cannot be told. */
   readonly next: string | null;
-  /** How many turns done, and of how many, where that is known. */
+  /** How many turns are done, and of how many, where that is known. */
   readonly over: number;
   readonly of: number | null;
 }

@@ -10,7 +10,17 @@ import { catalogue } from "../table/catalogue.svelte.ts";
 import { bodyOf, wrongIn, type Draft, type Wrong } from "../table/draft.ts";
 import { readyModels } from "../models/offers.ts";
 import { firstTable } from "./samples.ts";
-import { EMPTY, missing, MOST_SEATS, newSeat, withoutSeat, withSeat, type Table } from "../table/table.ts";
+import { toasts } from "../ui/toasts.svelte.ts";
+import {
+  EMPTY,
+  missing,
+  MOST_SEATS,
+  newSeat,
+  relaid,
+  withoutSeat,
+  withSeat,
+  type Table,
+} from "../table/table.ts";
 
 const NEW: Draft = { message: "", table: EMPTY, project: null, language: null, cap: null, files: [] };
 const stored = kept<Draft>("start", NEW);
@@ -50,11 +60,18 @@ class Composing {
     if (first) this.change({ table: first });
   }
 
-  /** Give somebody a seat who was just made up, through a model that is ready. */
+  /** Give somebody a seat who was just made up, through a model that is ready; where that cannot be, say why. */
   seat(persona: Persona): void {
     catalogue.personas = [persona, ...catalogue.personas.filter((one) => one.id !== persona.id)];
     const model = readyModels(models.offers ?? [])[0] ?? this.table.seats[0]?.model;
-    if (!model || this.table.seats.length >= MOST_SEATS) return;
+    if (!model) return toasts.say(`No model is ready to speak for ${persona.name}.`, { bad: true });
+    if (this.table.seats.length >= MOST_SEATS)
+      return toasts.say(
+        `All ${MOST_SEATS} seats are taken: ${persona.name} is a persona now, but has no seat.`,
+        {
+          bad: true,
+        },
+      );
     this.table = withSeat(this.table, newSeat(model, { persona: persona.id }));
   }
 
@@ -100,7 +117,7 @@ class Composing {
 
 /** A draft may have been kept by an older page, which knew less. */
 function restored(draft: Partial<Draft>): Draft {
-  return { ...NEW, ...draft, table: { ...EMPTY, ...draft.table } };
+  return { ...NEW, ...draft, table: relaid(draft.table) };
 }
 
 export const composing = new Composing();

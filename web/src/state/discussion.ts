@@ -3,7 +3,6 @@
 import type { Change, Discussion, DiscussionRead, Event, Message, Resync, Run as Stored } from "../wire.ts";
 import { renewing } from "./renewal.ts";
 import { emptyRun, forgotten, goesOn, read, reminded, standing, told, type Run } from "./run.ts";
-import { questions } from "./turn.ts";
 
 export interface Open {
   readonly id: string;
@@ -143,7 +142,4 @@ export function positions(open: Open): readonly string[] {
     .map((run) => `${run.id}:${run.heard}`);
 }
 
-/** Tell whether somebody waits for a person to allow a call. */
-export const isAsking = (open: Open): boolean =>
-  open.runs.some((run) => goesOn(run) && run.turns.some((turn) => questions(turn).length > 0));
 export const isSpeaking = (open: Open): boolean => open.runs.some(goesOn);

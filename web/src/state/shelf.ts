@@ -1,6 +1,6 @@
 /** The list of discussions: a pure function of the pages that were read and the changes that were heard. */
 
-import type { Change, Discussion, Hit, Page, Run } from "../wire.ts";
+import type { Change, Discussion, DiscussionChanged, Hit, Page, Run } from "../wire.ts";
 import type { Heard } from "./discussion.ts";
 
 export interface Shelf {
@@ -10,9 +10,11 @@ export interface Shelf {
   readonly hits: readonly Hit[];
   /** In which of them somebody is speaking. */
   readonly speaking: ReadonlySet<string>;
+  /** And in which of those somebody waits for a person to allow a call. */
+  readonly asking: ReadonlySet<string>;
 }
 
-export const EMPTY: Shelf = { discussions: [], next: null, hits: [], speaking: new Set() };
+export const EMPTY: Shelf = { discussions: [], next: null, hits: [], speaking: new Set(), asking: new Set() };
 
 /** Which discussions are listed: those that a search finds, or else all that have a status. */
 export interface Shown {
@@ -52,24 +54,35 @@ export function isOfShelf(event: Heard): event is Change {
 function shelveOne(shelf: Shelf, event: Heard, shown: Shown): Shelf {
   switch (event.type) {
     case "activity":
-      return { ...shelf, speaking: new Set(event.runs.map((run) => run.discussion)) };
+      return { ...shelf, speaking: held(event.runs), asking: held(event.runs.filter(isIn(event.asking))) };
     case "discussion_deleted":
       return { ...shelf, discussions: shelf.discussions.filter((one) => one.id !== event.id) };
     case "discussion_changed":
-      return changed(shelf, event.discussion, event.runs, shown);
+      return changed(shelf, event, shown);
     default:
       return shelf;
   }
 }
 
-function changed(shelf: Shelf, discussion: Discussion, runs: readonly Run[], shown: Shown): Shelf {
+const held = (runs: readonly Run[]) => new Set(runs.map((run) => run.discussion));
+const isIn = (ids: readonly string[]) => (run: Run) => ids.includes(run.id);
+
+function changed(shelf: Shelf, event: DiscussionChanged, shown: Shown): Shelf {
+  const { discussion } = event;
   const others = shelf.discussions.filter((one) => one.id !== discussion.id);
   // Whether a search finds what changed only the server knows; what it has found stays.
   const isFound = others.length < shelf.discussions.length;
   const belongs = shown.q ? isFound : discussion.status === shown.status;
   const discussions = belongs ? [...others, discussion].sort((a, b) => b.updated_at - a.updated_at) : others;
-  const speaking = new Set(shelf.speaking);
-  if (runs.length) speaking.add(discussion.id);
-  else speaking.delete(discussion.id);
-  return { ...shelf, discussions, speaking };
+  return {
+    ...shelf,
+    discussions,
+    speaking: marked(shelf.speaking, discussion.id, event.runs.length > 0),
+    asking: marked(shelf.asking, discussion.id, event.asking.length > 0),
+  };
+}
+
+function marked(before: ReadonlySet<string>, id: string, isSo: boolean): ReadonlySet<string> {
+  const others = [...before].filter((one) => one !== id);
+  return new Set(isSo ? [...others, id] : others);
 }

@@ -178,4 +178,6 @@ export const isLive = (turn: Turn): boolean => turn.state === "waiting" || turn.
 /** The calls that wait for a person. */
 export const questions = (turn: Turn): readonly Call[] =>
   isLive(turn) ? turn.calls.filter((call) => call.question) : [];
+/** Tell whether it, or another version of it that is being made, waits for a person. */
+export const isAsking = (turn: Turn): boolean => questions(turn.renewal ?? turn).length > 0;
 export const isAnswered = (turn: Turn): boolean => turn.state === "completed" || turn.state === "partial";

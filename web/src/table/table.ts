@@ -97,6 +97,12 @@ const PLAIN: Omit<Seat, "key" | "model"> = {
   tools: [],
 };
 
+/** Lay a table again that an older page may have kept, which knew less of tables and of seats. */
+export function relaid(table: Partial<Table> = {}): Table {
+  const seats = (table.seats ?? []).map((seat) => ({ ...PLAIN, ...seat }));
+  return { ...EMPTY, ...table, seats };
+}
+
 /** Lay the table of a discussion or of a line-up that was kept. */
 export function tableOf(kept: Discussion | LineUp): Table {
   return {
@@ -165,7 +171,8 @@ export function laid(table: Table, personas: readonly Persona[]): Laid {
 
 /** What is not asked for is left out: the server knows best what is usual. */
 function wanted({ key: _, ...seat }: Seat): Wanted {
-  const said = Object.entries({ ...PLAIN, ...seat }).filter(
+  const said = Object.entries(seat).filter(
+    // An empty list is written as an empty text is.
     ([name, value]) => value !== null && String(value) !== "" && value !== PLAIN[name as keyof typeof PLAIN],
   );
   return Object.fromEntries(said) as unknown as Wanted;

@@ -9,17 +9,18 @@ class Toolbox {
   /** Why they are not known. */
   trouble = $state.raw("");
   isAsking = $state(false);
+  #asked = 0; // how often they were: a server that was added meanwhile is known to the last answer alone
 
   async read(): Promise<void> {
-    if (this.isAsking) return;
+    const asked = ++this.#asked;
     this.isAsking = true;
     try {
-      this.servers = await call("GET /api/tools");
-      this.trouble = "";
+      const servers = await call("GET /api/tools");
+      if (asked === this.#asked) [this.servers, this.trouble] = [servers, ""];
     } catch (error) {
-      this.trouble = (error as Error).message;
+      if (asked === this.#asked) this.trouble = (error as Error).message;
     } finally {
-      this.isAsking = false;
+      if (asked === this.#asked) this.isAsking = false;
     }
   }
 }

@@ -14,16 +14,14 @@ export function given(
   chosen: readonly string[],
   name: string,
   isGiven: boolean,
-  server: ListedServer | undefined,
+  server: ListedServer,
 ): readonly string[] {
   const whole = serverOf(name);
   if (name === whole) {
     const others = chosen.filter((one) => serverOf(one) !== whole);
     return isGiven ? [...others, whole] : others;
   }
-  const single = chosen.flatMap((one) =>
-    one === whole ? (server?.tools ?? []).map((tool) => tool.name) : one,
-  );
+  const single = chosen.flatMap((one) => (one === whole ? server.tools.map((tool) => tool.name) : one));
   const others = single.filter((one) => one !== name);
   return isGiven ? [...others, name] : others;
 }
