@@ -4,7 +4,13 @@ from moot.server.allowing import how_to_allow
 
 def test_who_wants_what_and_where_it_is_answered() -> None:
     wanted = ApprovalWanted(
-        participant="alpha", stage="answer", round=0, run="run_1", call_id="call_2", name="notes/x", seconds=600
+        participant="alpha",
+        stage="answer",
+        round=0,
+        run="run_1",
+        call_id="call_2",
+        name="notes/x",
+        seconds=600,
     )
     assert how_to_allow("Alpha", wanted) == (
         "Alpha wants to call notes/x, and waits for consent: allow or refuse it on the page, or by "

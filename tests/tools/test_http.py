@@ -74,7 +74,9 @@ async def test_nobody_at_an_address() -> None:
         pass
     box = by_address(f"{url}/mcp")
     port = url.rpartition(":")[2]
-    words = rf"The tool server test cannot be reached: there is no connection to 127\.0\.0\.1, port {port}: .+\.$"
+    words = (
+        rf"The tool server test cannot be reached: there is no connection to 127\.0\.0\.1, port {port}: .+\.$"
+    )
     with pytest.raises(Unavailable, match=words):
         await box.tools()
     await box.aclose()

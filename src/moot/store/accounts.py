@@ -56,7 +56,9 @@ class Accounts:
     async def nobody_can_log_in(self) -> bool:
         """Tell whether no account has a password: the user of this machine has none."""
         async with self._database.read() as connection:
-            found = await connection.execute(select(account.c.id).where(account.c.password.is_not(None)).limit(1))
+            found = await connection.execute(
+                select(account.c.id).where(account.c.password.is_not(None)).limit(1)
+            )
             return found.first() is None
 
     async def set_password(self, name: str, password: str) -> None:

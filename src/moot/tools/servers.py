@@ -45,7 +45,9 @@ async def configured(name: str, config: ServerConfig, environment: Mapping[str, 
     if config.url is not None:
         missing = sorted({*config.header_env.values()} - environment.keys())
         if missing:
-            raise Unavailable(f"The tool server {name} is not asked: {', '.join(missing)} of its header_env is not set.")
+            raise Unavailable(
+                f"The tool server {name} is not asked: {', '.join(missing)} of its header_env is not set."
+            )
         headers = {header: environment[variable] for header, variable in config.header_env.items()}
         return await named_by_user(name, UserServer(url=config.url, headers=headers), anywhere=True)
     mcp, stdio = await _loaded("mcp"), await _loaded("stdio")

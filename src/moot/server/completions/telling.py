@@ -105,22 +105,15 @@ class Telling:
             case TextDelta():
                 yield from self._said(event.seat, event.text)
             case ThoughtDelta() if self._thinks_aloud(event.seat):
-                turn = self._turns.setdefault(event.seat, _Turn())
-                yield Bit(("" if turn.mused else self._gap(is_content=False)) + event.text, is_content=False)
-                turn.mused = True
-            case ApprovalWanted():  # at once, whoever has the floor: it may be this one that waits
-                words = how_to_allow(self._name(event.seat), event)
-                after = "\n\n" if self._floor and not self._is_content(self._floor) else ""
-                yield Bit(f"{self._gap(is_content=False)}[{words}]{after}", is_content=False)
+                yield self._mused(event.seat, event.text)
+            case ApprovalWanted():
+                yield self._waiting(event)
             case TurnEnded():
                 self._ended.append(event)
                 self.usage += event.usage
                 yield from self._over(event)
             case Notice():
-                self.usage += event.charge.usage if event.charge else Usage()
-                if event.kind not in BESIDE:
-                    self._notices.append(event.message)
-                    yield from self._next()
+                yield from self._noticed(event)
             case RunEnded():
                 yield from self._end(event)
             case _ if isinstance(event, FINDINGS):
@@ -136,12 +129,30 @@ class Telling:
         turn.waiting.append(text)
         yield from self._next()
 
+    def _mused(self, seat: Seat, thought: str) -> Bit:
+        turn = self._turns.setdefault(seat, _Turn())
+        gap = "" if turn.mused else self._gap(is_content=False)
+        turn.mused = True
+        return Bit(gap + thought, is_content=False)
+
     def _void(self, seat: Seat) -> Iterator[Bit]:
         turn = self._turns.setdefault(seat, _Turn())
         if turn.told:
             yield Bit(ANEW, self._is_content(seat))
         turn.waiting.clear()
         turn.heard = False
+
+    def _noticed(self, notice: Notice) -> Iterator[Bit]:
+        self.usage += notice.charge.usage if notice.charge else Usage()
+        if notice.kind not in BESIDE:
+            self._notices.append(notice.message)
+            yield from self._next()
+
+    def _waiting(self, wanted: ApprovalWanted) -> Bit:
+        """Tell of a call that waits for consent at once, whoever has the floor: it may be this one that waits."""
+        words = how_to_allow(self._name(wanted.seat), wanted)
+        after = "\n\n" if self._floor and not self._is_content(self._floor) else ""
+        return Bit(f"{self._gap(is_content=False)}[{words}]{after}", is_content=False)
 
     def _over(self, ended: TurnEnded) -> Iterator[Bit]:
         turn = self._turns.setdefault(ended.seat, _Turn())
