@@ -23,6 +23,7 @@ from moot.cli.chat import Chat
 from moot.model.errors import ServerAway
 from tests.cli.process import SCRIPT, SECONDS, Moot, complaint, heard
 from tests.serving import LOOK_SECONDS, MootServer, serving
+from tests.test_tools import place
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 STEADY = "A table has no head when it is round."
@@ -201,6 +202,36 @@ async def test_beside_a_server_it_is_one_discussion_with_the_page(tmp_path: Path
         assert "=== You ===\nHm?\n\n=== Alpha · scripted/echo ===\nHm?\n" in done.stdout
         read = (await server.get(f"/api/discussions/{id}")).body
         assert [one["content"] for one in read["messages"] if one["role"] == "user"] == ["Hm?", "And now?"]
+
+
+async def test_at_a_terminal_somebody_is_asked_whether_a_call_may_be_made(tmp_path: Path) -> None:
+    async with place("sqlite", tmp_path) as here:
+        opened = await here.open("writer")
+        with on_a_terminal(here.server.moot, opened["discussion"]["id"]) as (terminal, process):
+            await asyncio.to_thread(
+                terminal.until, 'moot: Alpha wants to call notes/write_down with {"text": "one"}'
+            )
+            await asyncio.to_thread(terminal.until, "or always: ")
+            terminal.type(b"yes\r")
+            await asyncio.to_thread(terminal.until, "Done: ")
+            await asyncio.to_thread(terminal.until, PROMPT)
+            terminal.type(b"\x04")
+            assert await asyncio.to_thread(process.wait, SECONDS) == 0
+        assert here.notes == ["one"]
+
+
+async def test_where_nobody_sits_it_is_told_where_a_call_is_allowed(tmp_path: Path) -> None:
+    async with place("sqlite", tmp_path) as here:
+        opened = await here.open("writer")
+        run, id = opened["run"]["id"], opened["discussion"]["id"]
+        with here.server.moot.running("chat", id, stdin=subprocess.PIPE) as process:
+            assert process.stderr is not None
+            words = f"waits for consent: give it at {here.server.url}/d/{id}."
+            await asyncio.to_thread(heard, process.stderr.fileno(), words)
+            call = (await here.of_type(run, "approval_wanted"))["call_id"]
+            assert await here.answer(run, call, "refuse") == 204
+            out, _ = await asyncio.to_thread(process.communicate, b"", SECONDS)
+        assert b"Done: The person refused" in out
 
 
 async def test_a_run_that_goes_on_is_followed_and_stopped(tmp_path: Path) -> None:

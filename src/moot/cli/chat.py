@@ -23,6 +23,7 @@ from moot.cli.ctrl_c import on_ctrl_c
 from moot.cli.door import Door, reached
 from moot.cli.lines import Lines, Piped, Typed
 from moot.cli.options import Options, check, plan
+from moot.cli.questions import Questions, terminal
 from moot.cli.readers import Voice, not_written, on_a_screen, reader_for
 from moot.cli.remembering import history, listed
 from moot.cli.seating import default_model
@@ -31,6 +32,7 @@ from moot.model.discussions import Discussion, Run
 from moot.model.errors import UsageError
 from moot.model.events import Event, RunStarted
 from moot.model.participants import seat
+from moot.model.tools import Decision
 from moot.providers.registry import Registry
 
 REMEMBERED = 6  # messages that are shown where a discussion is gone on with
@@ -209,15 +211,26 @@ class Chat:
     async def _follow(self, run: Run, to: tuple[str, ...] | None = None) -> None:
         """Show what is said in a run, as it is said."""
         meant = [who for who in self._seats.participants if to is None or who.id in to]
-        reader = reader_for(run.mode, 1 if run.mode == "single" else len(meant))
+        asks = any(who.tools for who in meant)
+        reader = reader_for(run.mode, 1 if run.mode == "single" else len(meant), asks=asks)
         self._speaking = run
         try:
             async with aclosing(self._api.events(run.id)) as stream:
                 with self._say.beside(reader):
-                    async for events in stream:
-                        reader([_only(event, to) for event in events])
+                    async with self._questions(run) as questions:
+                        async for events in stream:
+                            reader([_only(event, to) for event in events])
+                            questions.hear(events)
         finally:
             self._speaking = None
+
+    def _questions(self, run: Run) -> Questions:
+        async def answer(call: str, answer: Decision) -> None:
+            path = f"/api/runs/{quote(run.id)}/approvals/{quote(call)}"
+            await self._api.post(path, type(None), {"answer": answer})
+
+        page = f"{self._door.url}/d/{run.discussion}"
+        return Questions(terminal(sys.stdin, sys.stderr), answer, self._say, page)
 
     async def _interruptible(self, doing: Coroutine[None, None, None]) -> None:
         """Do something; Ctrl-C stops who is speaking, and a second one, or one where nobody speaks, ends it."""
