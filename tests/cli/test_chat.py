@@ -7,6 +7,7 @@ import pty
 import random
 import re
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -119,12 +120,22 @@ def test_the_model_of_the_settings_sits_there_where_none_is_named(house: Moot) -
     [
         (("--last", "-m", "scripted/echo"), "-m and --mode are for a new discussion"),
         (("--mode", "debate", "-m", "scripted/echo"), "A debate needs at least two models"),
+        (("-m", "nobody/x"), "Unknown model 'nobody/x': a model is written provider/model."),
         (("--server", "nowhere"), "write an address such as"),
         (("dis_x",), "There is no discussion 'dis_x'."),
     ],
 )
 def test_what_cannot_be_done_is_told(house: Moot, arguments: tuple[str, ...], words: str) -> None:
     assert words in complaint(house("chat", *arguments))
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"), [(("Why?",), 1), (("Why?", "/add scripted/echo", "And now?"), 0), (("/who",), 0)]
+)
+def test_the_exit_code_tells_whether_anything_piped_in_was_answered(
+    house: Moot, typed: tuple[str, ...], code: int
+) -> None:
+    assert house("chat", "-m", "scripted/forbidden", stdin=lines(*typed)).returncode == code
 
 
 def test_a_server_of_others_has_no_model_of_ours(house: Moot) -> None:
@@ -307,3 +318,26 @@ async def test_a_stop_that_was_not_heard_is_told() -> None:
     chat = Chat(MagicMock(), MagicMock(), MagicMock(side_effect=said.append))
     await chat._stopped(asyncio.create_task(unheard()))
     assert said == ["The stop was not heard: Nobody answers."]
+
+
+async def test_whoever_leaves_ends_the_stop_that_is_on_its_way() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def never(*_: object) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    chat = Chat(MagicMock(post=never), MagicMock(), MagicMock())
+    chat._speaking = MagicMock(id="run_1")
+    doing = asyncio.create_task(chat._interruptible(asyncio.Event().wait()))  # type: ignore[arg-type]
+    async with asyncio.timeout(SECONDS):
+        await asyncio.sleep(0)
+        os.kill(os.getpid(), signal.SIGINT)
+        await begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+        await doing
+    assert ended.is_set()
+    assert chat._leaving

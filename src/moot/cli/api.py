@@ -60,6 +60,10 @@ class Listed(Struct, frozen=True):
     discussions: tuple[Discussion, ...]
 
 
+class Provider(Struct, frozen=True):
+    name: str
+
+
 class Api:
     """`say` tells whoever waits why it takes so long."""
 
