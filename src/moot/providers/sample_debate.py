@@ -20,7 +20,7 @@ SYNTHESIS_SAID = """\
 Split it, in two steps. First move the reports out, which block the others most, and measure for a month what the split \
 costs in calls and in on-call time. Then decide about the rest with those figures.
 
-All three hold that the shared release hurts. What a split costs is not known, and the sceptic is right that nobody has \
+Nobody doubts that the shared release hurts. What a split costs is not known, and the sceptic is right that nobody has \
 measured it: so measure it on the smallest part, not on paper."""
 
 
