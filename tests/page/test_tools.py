@@ -108,7 +108,7 @@ async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, tmp_
     await ask(writing, page, WRITER)
     await card(page).get_by_role("button", name="Refuse").click()
     await expect(card(page)).to_contain_text("I was told: The person refused this call.")
-    await expect(card(page).locator("summary", has_text="notes/write_down")).to_contain_text("failed")
+    await expect(card(page).locator("summary", has_text="notes/write_down")).to_contain_text("refused")
     await expect(page.get_by_role("img", name="waits for your answer")).to_have_count(0)
     assert not (tmp_path / "notes.txt").exists()
 
