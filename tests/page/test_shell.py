@@ -176,7 +176,21 @@ async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page
     help = page.get_by_role("dialog", name="Keys")
     listed = ["".join((await one.inner_text()).split()) for one in await help.get_by_role("term").all()]
     assert sorted(listed) == sorted(
-        ["?", "/", "Alt+N", "GU", "GP", "GJ", "GK", "Esc", "Enter", "Ctrl+Enter", "Shift+Enter", "Ctrl+Up", "@"]
+        [
+            "?",
+            "/",
+            "Alt+N",
+            "GU",
+            "GP",
+            "GJ",
+            "GK",
+            "Esc",
+            "Enter",
+            "Ctrl+Enter",
+            "Shift+Enter",
+            "Ctrl+Up",
+            "@",
+        ]
     )
     await page.keyboard.press("Escape")
     places = {"u": "usage", "p": "personas", "j": "projects", "k": "models"}
@@ -213,7 +227,7 @@ async def test_what_is_said_in_passing_covers_no_button_and_is_said_once(
         await sheet.get_by_role("button", name="Close").last.click()
         await expect(sheet).to_have_count(0)
         await expect(said).to_be_visible()
-        assert await page.evaluate(COVERED, "form.composer") == []
+        assert await page.evaluate(COVERED, ".shell") == []
 
 
 async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
@@ -317,9 +331,9 @@ async def test_on_a_phone_a_title_and_the_connection_are_shown_once(server: Moot
 
 
 async def test_nothing_moves_for_whoever_wants_it_still(server: MootServer, page: Page) -> None:
-    id = await opened(server, participants=["scripted/unending"] * 2, wait=False)
-    await page.goto(f"{server.url}/d/{id}")
-    await expect(page.get_by_role("button", name="Stop Alpha")).to_be_visible()
+    await opened(server, participants=["scripted/unending"] * 2, wait=False)
+    await page.goto(server.url)
+    await expect(page.get_by_role("img", name="is generating")).to_be_visible()
     assert await page.evaluate(MOVING) == 0
     await page.emulate_media(reduced_motion="no-preference")
     await page.wait_for_function(f"() => ({MOVING})() > 0")

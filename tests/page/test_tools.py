@@ -209,6 +209,11 @@ async def test_a_tool_server_of_ones_own_is_added_and_removed(
     mine = servers.get_by_role("listitem").filter(has_text="https://tools.invalid/mcp")
     await expect(mine).to_contain_text("It cannot be used now:", timeout=SLOW_MILLISECONDS)
     await expect(servers).not_to_contain_text("secret")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    for words in await servers.locator(".state").all():
+        box = await words.bounding_box()
+        assert box is not None
+        assert box["width"] > 200, "the words are broken into letters"
     await mine.get_by_role("button", name="Remove the tool server mine").click()
     await page.get_by_role("button", name="Remove it").click()
     await expect(mine).to_have_count(0)
