@@ -63,7 +63,7 @@ SCENES = (
     ),
     Scene(
         name="debate",
-        message="Is a round table the better table?",
+        message="Shall we split the service?",
         participants=[
             voice("Advocate", "advocate"),
             voice("Sceptic", "sceptic"),

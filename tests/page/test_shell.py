@@ -331,9 +331,9 @@ async def test_on_a_phone_a_title_and_the_connection_are_shown_once(server: Moot
 
 
 async def test_nothing_moves_for_whoever_wants_it_still(server: MootServer, page: Page) -> None:
-    await opened(server, participants=["scripted/unending"] * 2, wait=False)
-    await page.goto(server.url)
-    await expect(page.get_by_role("img", name="is generating")).to_be_visible()
+    id = await opened(server, participants=["scripted/silence", "scripted/unending"], wait=False)
+    await page.goto(f"{server.url}/d/{id}")
+    await expect(page.get_by_role("button", name="Stop Alpha")).to_be_visible()
     assert await page.evaluate(MOVING) == 0
     await page.emulate_media(reduced_motion="no-preference")
-    await page.wait_for_function(f"() => ({MOVING})() > 0")
+    await page.wait_for_function(f"() => ({MOVING})() === 1")  # beside words that come nothing moves
