@@ -53,7 +53,7 @@ def run(command: list[str], folder: Path) -> str:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(folder),
         "COLUMNS": "110",
-        "LLM_LOAD_PLUGINS": "",  # one that happens to be installed here cannot load
+        "LLM_LOAD_PLUGINS": "",  # as docs/openai.md says for this environment
     }
     done = subprocess.run(  # noqa: S603 - our own examples
         command,

@@ -7,6 +7,7 @@ import pty
 import random
 import re
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -23,6 +24,7 @@ from moot.cli.chat import Chat
 from moot.model.errors import ServerAway
 from tests.cli.process import SCRIPT, SECONDS, Moot, complaint, heard
 from tests.serving import LOOK_SECONDS, MootServer, serving
+from tests.test_tools import place
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 STEADY = "A table has no head when it is round."
@@ -118,12 +120,22 @@ def test_the_model_of_the_settings_sits_there_where_none_is_named(house: Moot) -
     [
         (("--last", "-m", "scripted/echo"), "-m and --mode are for a new discussion"),
         (("--mode", "debate", "-m", "scripted/echo"), "A debate needs at least two models"),
+        (("-m", "nobody/x"), "Unknown model 'nobody/x': a model is written provider/model."),
         (("--server", "nowhere"), "write an address such as"),
         (("dis_x",), "There is no discussion 'dis_x'."),
     ],
 )
 def test_what_cannot_be_done_is_told(house: Moot, arguments: tuple[str, ...], words: str) -> None:
     assert words in complaint(house("chat", *arguments))
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"), [(("Why?",), 1), (("Why?", "/add scripted/echo", "And now?"), 0), (("/who",), 0)]
+)
+def test_the_exit_code_tells_whether_anything_piped_in_was_answered(
+    house: Moot, typed: tuple[str, ...], code: int
+) -> None:
+    assert house("chat", "-m", "scripted/forbidden", stdin=lines(*typed)).returncode == code
 
 
 def test_a_server_of_others_has_no_model_of_ours(house: Moot) -> None:
@@ -203,6 +215,36 @@ async def test_beside_a_server_it_is_one_discussion_with_the_page(tmp_path: Path
         assert [one["content"] for one in read["messages"] if one["role"] == "user"] == ["Hm?", "And now?"]
 
 
+async def test_at_a_terminal_somebody_is_asked_whether_a_call_may_be_made(tmp_path: Path) -> None:
+    async with place("sqlite", tmp_path) as here:
+        opened = await here.open("writer")
+        with on_a_terminal(here.server.moot, opened["discussion"]["id"]) as (terminal, process):
+            await asyncio.to_thread(
+                terminal.until, 'moot: Alpha wants to call notes/write_down with {"text": "one"}'
+            )
+            await asyncio.to_thread(terminal.until, "or always: ")
+            terminal.type(b"yes\r")
+            await asyncio.to_thread(terminal.until, "Done: ")
+            await asyncio.to_thread(terminal.until, PROMPT)
+            terminal.type(b"\x04")
+            assert await asyncio.to_thread(process.wait, SECONDS) == 0
+        assert here.notes == ["one"]
+
+
+async def test_where_nobody_sits_it_is_told_where_a_call_is_allowed(tmp_path: Path) -> None:
+    async with place("sqlite", tmp_path) as here:
+        opened = await here.open("writer")
+        run, id = opened["run"]["id"], opened["discussion"]["id"]
+        with here.server.moot.running("chat", id, stdin=subprocess.PIPE) as process:
+            assert process.stderr is not None
+            words = f"waits for consent: give it at {here.server.url}/d/{id}."
+            await asyncio.to_thread(heard, process.stderr.fileno(), words)
+            call = (await here.of_type(run, "approval_wanted"))["call_id"]
+            assert await here.answer(run, call, "refuse") == 204
+            out, _ = await asyncio.to_thread(process.communicate, b"", SECONDS)
+        assert b"Done: The person refused" in out
+
+
 async def test_a_run_that_goes_on_is_followed_and_stopped(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         opened = await _speaking(server)
@@ -276,3 +318,26 @@ async def test_a_stop_that_was_not_heard_is_told() -> None:
     chat = Chat(MagicMock(), MagicMock(), MagicMock(side_effect=said.append))
     await chat._stopped(asyncio.create_task(unheard()))
     assert said == ["The stop was not heard: Nobody answers."]
+
+
+async def test_whoever_leaves_ends_the_stop_that_is_on_its_way() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def never(*_: object) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    chat = Chat(MagicMock(post=never), MagicMock(), MagicMock())
+    chat._speaking = MagicMock(id="run_1")
+    doing = asyncio.create_task(chat._interruptible(asyncio.Event().wait()))  # type: ignore[arg-type]
+    async with asyncio.timeout(SECONDS):
+        await asyncio.sleep(0)
+        os.kill(os.getpid(), signal.SIGINT)
+        await begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+        await doing
+    assert ended.is_set()
+    assert chat._leaving

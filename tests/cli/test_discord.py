@@ -16,7 +16,7 @@ def test_without_a_token_it_is_said_where_to_get_one(moot: Moot) -> None:
 
 def test_without_discord_py_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "find_spec", lambda _: None)
-    with pytest.raises(Unavailable, match=r"moot\[discord\]"):
+    with pytest.raises(Unavailable, match="uv run --extra discord moot discord"):
         command.check(Settings(discord=Discord(token="x")))
     assert importlib.util.find_spec("discord")
 

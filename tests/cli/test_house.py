@@ -65,6 +65,7 @@ async def test_where_accounts_are_needed_and_there_is_none_it_is_said_how_to_mak
 ) -> None:
     settings = Settings(auth="accounts")
     async with migrated("sqlite", tmp_path) as database, built(database, settings) as house:
+        await house.accounts.ensure_local()  # as it was served on this machine before
         await house.app(settings, loopback=True)
         assert "moot user add" in caplog.text
         caplog.clear()

@@ -13,6 +13,7 @@ from moot.model.events import Seat
 from moot.tools.servers import ServerConfig
 
 WANTED = Wanted(call_id="call_1", tool="notes/write", arguments='{"a": "\x1b[2J"}', seat=Seat("alpha"))
+NAMES = {"alpha": "Ada"}
 
 
 @pytest.fixture
@@ -32,14 +33,15 @@ def terminal() -> Iterator[tuple[int, TextIO, TextIO]]:
         ("a", "always"),
         ("n", "refuse"),
         ("", "refuse"),
-        ("perhaps", "refuse"),
+        ("perhaps\nperhaps", "refuse"),
+        ("perhaps\nyes", "allow"),
     ],
 )
 async def test_whoever_sits_there_answers(
     terminal: tuple[int, TextIO, TextIO], line: str, answer: str
 ) -> None:
     person, typed, shown = terminal
-    asking = AtTerminal(typed, shown)
+    asking = AtTerminal(typed, shown, NAMES)
     os.write(person, f"{line}\n".encode())
     async with asyncio.timeout(60):
         assert await asking.answer(WANTED) == answer
@@ -47,22 +49,22 @@ async def test_whoever_sits_there_answers(
     said = b""
     while b"or always:" not in said:  # after what was typed, which a terminal shows too
         said += os.read(person, 10_000)
-    assert b"alpha wants to call notes/write" in said
+    assert b"Ada wants to call notes/write" in said
     assert b"\x1b" not in said
 
 
 async def test_whoever_waits_for_an_answer_can_leave(terminal: tuple[int, TextIO, TextIO]) -> None:
     _, typed, shown = terminal
-    waiting = asyncio.create_task(AtTerminal(typed, shown).answer(WANTED))
+    waiting = asyncio.create_task(AtTerminal(typed, shown, NAMES).answer(WANTED))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
 
 
-async def test_where_nobody_sits_it_is_refused_with_words() -> None:
+async def test_where_nobody_sits_it_is_not_allowed_and_said_why() -> None:
     shown = io.StringIO()
-    assert await AtTerminal(io.StringIO("y\n"), shown).answer(WANTED) == "refuse"
+    assert await AtTerminal(io.StringIO("y\n"), shown, NAMES).answer(WANTED) is None
     assert "nobody is here to allow it" in shown.getvalue()
 
 
@@ -75,10 +77,10 @@ async def test_where_nobody_sits_it_is_refused_with_words() -> None:
 )
 async def test_servers_that_are_not_there_are_refused(tools: tuple[str, ...], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        async with workshop(tools, {"notes": ServerConfig(command=("x",))}, {}):
+        async with workshop(tools, {"notes": ServerConfig(command=("x",))}, {}, NAMES):
             pass
 
 
 async def test_without_tools_nothing_is_opened() -> None:
-    async with workshop((), {}, {}) as none:
+    async with workshop((), {}, {}, NAMES) as none:
         assert none is None

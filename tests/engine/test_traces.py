@@ -137,7 +137,7 @@ def test_whoever_asks_for_traces_without_the_package_is_told_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setitem(sys.modules, EXPORTER, None)
-    with pytest.raises(BadSettings, match=r"pip install 'moot\[otel\]'"):
+    with pytest.raises(BadSettings, match="uv sync --extra otel"):
         traces.configure({variable: "http://127.0.0.1:4318"})
 
 

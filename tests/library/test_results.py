@@ -35,6 +35,16 @@ def test_several_answers_have_names_and_one_has_none() -> None:
     assert result(turn("alpha", "Yes."), turn("beta", "", status="failed")).text == "Yes."
 
 
+def test_what_was_said_until_a_stop_is_an_answer() -> None:
+    came = result(turn("alpha", "Half", status="stopped"), turn("beta", "", status="stopped"))
+    assert (came.text, came.answers) == ("Half", {"Alpha": "Half"})
+
+
+def test_a_stop_before_the_first_word_leaves_what_was_said_before() -> None:
+    came = result(turn("alpha", "Old.", "initial"), turn("alpha", "", "debate", "stopped"))
+    assert came.answers == {"Alpha": "Old."}
+
+
 def test_all_that_was_paid_is_counted() -> None:
     vain = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost=1.0)
     came = result(turn("alpha", "Yes."), Notice(kind="missing", message="None.", charge=vain))

@@ -38,7 +38,8 @@ async def test_it_can_be_stopped() -> None:
             if isinstance(event, TextDelta):
                 talk.stop()
         assert talk.result.status == "stopped"
-        assert talk.result.turns[0].message.text
+        assert talk.result.text
+        assert talk.result.text == talk.result.turns[0].message.text == talk.result.answers["Alpha"]
 
 
 async def test_where_nobody_could_answer_the_reason_is_raised() -> None:

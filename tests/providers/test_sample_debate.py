@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from moot import Moot
 from moot.context.prompts import written
 from moot.providers import sample_debate
 from moot.providers.scripts import BUILT_IN
@@ -45,3 +46,14 @@ def test_they_are_among_the_scripts_that_come_with_moot() -> None:
     assert set(sample_debate.POSITIONS) < set(BUILT_IN)
     assert BUILT_IN["sceptic"].reply("Well?") == sample_debate.POSITIONS["sceptic"][0]
     assert BUILT_IN["sceptic"].reply(written("sum_up")) == sample_debate.SYNTHESIS_SAID
+
+
+@pytest.mark.parametrize("debaters", [["advocate", "sceptic"], ["advocate", "sceptic", "undecided"]])
+async def test_two_of_them_have_all_minutes_as_three_have(debaters: list[str]) -> None:
+    async with Moot() as table:
+        result = await table.debate("Split it?", [f"scripted/{one}" for one in debaters])
+    assert result.notices == ()
+    assert result.summary is not None
+    assert result.ledger is not None
+    assert len(result.ledger.claims) == 2
+    assert len(result.ledger.flips) == len(debaters) - 2

@@ -115,6 +115,11 @@ async def test_it_must_be_clear_who_is_asked(table: Table, who: dict[str, Any]) 
         await table.ask(**who)
 
 
+async def test_a_model_that_nobody_offers_is_named_by_the_field_in_which_it_was_sent(table: Table) -> None:
+    with pytest.raises(UsageError, match=r"^models\[1\]: "):
+        await table.ask(models=["scripted/echo", "nowhere/x"])
+
+
 async def test_another_mode_than_that_of_a_discussion_is_refused(table: Table) -> None:
     opened = await table.talking.open()
     with pytest.raises(UsageError, match="mode: this discussion is a parallel"):

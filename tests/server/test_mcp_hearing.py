@@ -3,7 +3,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from moot.model.directed import STAGE
-from moot.model.events import Event, RunEnded, StageStarted, TurnEnded
+from moot.model.events import ApprovalWanted, Event, RunEnded, StageStarted, TurnEnded
 from moot.server.mcp_hearing import MOST, TAIL, Hearing, Said, written
 from tests.channels.dialogue import BROKE, begins, ends, notice, opens, retracts, says, sits_down
 
@@ -41,6 +41,14 @@ def test_what_goes_on_is_told_as_it_goes_on() -> None:
         "Trying again.",
         "Alpha has ended: completed.",
     ]
+
+
+def test_a_call_that_waits_for_consent_is_told() -> None:
+    wants = ApprovalWanted(
+        participant="beta", stage="answer", round=0, call_id="call_1", name="notes/write_down", seconds=600
+    )
+    _, (words,) = heard(TWO, wants)
+    assert words.startswith("Beta wants to call notes/write_down, and waits for consent: ")
 
 
 def test_the_newest_words_of_all_who_speak_are_shown() -> None:

@@ -88,6 +88,14 @@ def test_addresses_that_are_refused_at_once(url: str) -> None:
         check_address(url, anywhere=False)
 
 
+def test_https_is_not_asked_for_where_it_would_not_help() -> None:
+    for url in ("http://127.0.0.1:9000/mcp", "http://localhost/"):
+        with pytest.raises(UsageError, match=r"private network, .* with private_tool_servers = true"):
+            check_address(url, anywhere=False)
+    with pytest.raises(UsageError, match="must begin with https"):
+        check_address("http://tools.example/", anywhere=False)
+
+
 def test_whoever_runs_moot_may_allow_private_networks() -> None:
     for url in ("http://127.0.0.1:80/mcp", "https://localhost/"):
         check_address(url, anywhere=True)

@@ -30,5 +30,13 @@ async def test_an_address_of_the_settings_may_be_of_this_machine_and_one_of_a_us
         await theirs.aclose()
 
 
+async def test_a_server_is_not_asked_without_the_headers_that_it_is_to_be_sent() -> None:
+    config = ServerConfig(url="https://a.example", header_env={"Authorization": "KEY"})
+    with pytest.raises(
+        Unavailable, match="The tool server test is not asked: KEY of its header_env is not set"
+    ):
+        await configured("test", config, {})
+
+
 def test_headers_are_not_shown() -> None:
     assert "canary" not in repr(UserServer(url="https://a.example", headers={"A": "canary"}))

@@ -1,4 +1,5 @@
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,19 @@ async def test_a_command_that_is_not_there() -> None:
     box = McpToolbox("test", lambda: command_running([os.devnull], {}))
     with pytest.raises(Unavailable, match="The command of the tool server test cannot be run"):
         await box.tools()
+
+
+async def test_the_last_words_of_a_command_that_dies_at_its_start_are_logged_without_what_is_secret(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    dies = "import os, sys; sys.exit('No such notes.\\n\\nI was given ' + os.environ['KEY'] + chr(27))"
+    given = {"KEY": "canary-0123456789"}
+    box = McpToolbox("test", lambda: command_running([sys.executable, "-c", dies], given), [*given.values()])
+    with pytest.raises(Unavailable) as refused:
+        await box.tools()
+    await box.aclose()
+    assert str(refused.value) == (
+        "The tool server test has ended, or cannot be reached. The log has its last words."
+    )
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "moot.tools.mcp"]
+    assert told == "the tool server test ended with the words: I was given [secret]"

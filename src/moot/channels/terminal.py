@@ -182,7 +182,7 @@ def aside(event: Notice | ToolCalled | ToolReturned) -> str:
         case Notice(message=message):
             return message
         case ToolCalled(name=name, arguments=arguments):
-            return f"{name} is called with {_short(arguments)}"
+            return f"{name} is to be called with {_short(arguments)}"
         case ToolReturned(name=name, is_error=True, content=content):
             return f"{name} failed: {_short(content)}"
     return ""

@@ -60,6 +60,10 @@ class Listed(Struct, frozen=True):
     discussions: tuple[Discussion, ...]
 
 
+class Provider(Struct, frozen=True):
+    name: str
+
+
 class Api:
     """`say` tells whoever waits why it takes so long."""
 
@@ -150,7 +154,7 @@ class Api:
                     raise self._gone() from error
             else:
                 waiting.over()
-                return msgspec.json.decode(data, type=wanted)
+                return msgspec.json.decode(data or b"null", type=wanted)  # of nothing is nothing
 
     async def _once(self, method: str, path: str, body: object, headers: dict[str, str]) -> bytes:
         sent: dict[str, Any] = {"headers": dict(headers)}

@@ -51,7 +51,8 @@ async def _run(options: Options, piped: str) -> int:
         if options.cap is not None:
             await _tell_of_unknown_prices(lanes)
         asked, speaker = _asked(options, piped, files), Speaker(chosen.limits)
-        async with workshop(options.tools, chosen.tools, os.environ) as tools:
+        names = {lane.participant.id: lane.participant.name for lane in lanes}
+        async with workshop(options.tools, chosen.tools, os.environ, names) as tools:
             return await _ask(options, lanes, asked, speaker, tools)
 
 

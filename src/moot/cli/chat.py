@@ -17,20 +17,22 @@ from msgspec.structs import replace
 
 from moot.channels.terminal import safe
 from moot.cli import commands, logs, loop, settings
-from moot.cli.api import Accepted, Api, Listed, Opened, Read
+from moot.cli.api import Accepted, Api, Listed, Opened, Provider, Read
 from moot.cli.commands import HELP, Deed, named, understood
 from moot.cli.ctrl_c import on_ctrl_c
 from moot.cli.door import Door, reached
 from moot.cli.lines import Lines, Piped, Typed
 from moot.cli.options import Options, check, plan
+from moot.cli.questions import Questions, terminal
 from moot.cli.readers import Voice, not_written, on_a_screen, reader_for
 from moot.cli.remembering import history, listed
 from moot.cli.seating import default_model
 from moot.cli.seats import Seats, planned, seats_of
 from moot.model.discussions import Discussion, Run
-from moot.model.errors import UsageError
-from moot.model.events import Event, RunStarted
+from moot.model.errors import UnknownModel, UsageError
+from moot.model.events import Event, RunEnded, RunStarted
 from moot.model.participants import seat
+from moot.model.tools import Decision
 from moot.providers.registry import Registry
 
 REMEMBERED = 6  # messages that are shown where a discussion is gone on with
@@ -61,10 +63,13 @@ async def _run(opening: Opening) -> int:
         chat = Chat(api, door, say, opening.asked.cap)
         try:
             if not await _taken_up(opening, chat):
-                chat.sit_down(await _seats(opening.asked, chosen, door))
+                seats = await _seats(opening.asked, chosen, door)
+                await _check_providers(api, seats)
+                chat.sit_down(seats)
             interactive = sys.stdin.isatty() and on_a_screen()
             lines = Typed(settings.data_folder() / HISTORY) if interactive else Piped(sys.stdin.fileno())
-            return await chat.talk(lines)
+            left = await chat.talk(lines)
+            return left if interactive else left or int(chat.unanswered)
         except OSError as error:  # whoever read our output has left, or the disk is full
             return not_written(error)
 
@@ -91,6 +96,16 @@ async def _seats(asked: Options, chosen: settings.Settings, door: Door) -> Seats
     return planned(plan(asked, seat(models)))
 
 
+async def _check_providers(api: Api, seats: Seats) -> None:
+    """Refuse a model of a provider that the house does not know, before anything is said."""
+    known = [one.name for one in await api.get("/api/providers", tuple[Provider, ...])]
+    for who in seats.participants:
+        if who.model.partition("/")[0] not in known:
+            raise UnknownModel(
+                f"Unknown model {who.model!r}: a model is written provider/model. Providers are: {', '.join(known)}."
+            )
+
+
 class Chat:
     """`cap` is what each answer may cost."""
 
@@ -105,6 +120,13 @@ class Chat:
         self._speaking: Run | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._leaving = False
+        self._said = 0
+        self._answered = 0
+
+    @property
+    def unanswered(self) -> bool:
+        """Tell whether something was said, and nothing of it was answered."""
+        return self._said > 0 and self._answered == 0
 
     def sit_down(self, seats: Seats) -> None:
         self._seats = seats
@@ -191,6 +213,7 @@ class Chat:
                 return self._seats.dropped(named(name, self._seats.participants))
 
     async def _speak(self, said: commands.Say) -> None:
+        self._said += 1
         body: dict[str, Any] = {"message": said.words}
         if self._cap is not None:
             body["cap"] = self._cap
@@ -209,15 +232,27 @@ class Chat:
     async def _follow(self, run: Run, to: tuple[str, ...] | None = None) -> None:
         """Show what is said in a run, as it is said."""
         meant = [who for who in self._seats.participants if to is None or who.id in to]
-        reader = reader_for(run.mode, 1 if run.mode == "single" else len(meant))
+        asks = any(who.tools for who in meant)
+        reader = reader_for(run.mode, 1 if run.mode == "single" else len(meant), asks=asks)
         self._speaking = run
         try:
             async with aclosing(self._api.events(run.id)) as stream:
                 with self._say.beside(reader):
-                    async for events in stream:
-                        reader([_only(event, to) for event in events])
+                    async with self._questions(run) as questions:
+                        async for events in stream:
+                            reader([_only(event, to) for event in events])
+                            questions.hear(events)
+                            self._answered += sum(_answers(event) for event in events)
         finally:
             self._speaking = None
+
+    def _questions(self, run: Run) -> Questions:
+        async def answer(call: str, answer: Decision) -> None:
+            path = f"/api/runs/{quote(run.id)}/approvals/{quote(call)}"
+            await self._api.post(path, type(None), {"answer": answer})
+
+        page = f"{self._door.url}/d/{run.discussion}"
+        return Questions(terminal(sys.stdin, sys.stderr), answer, self._say, page)
 
     async def _interruptible(self, doing: Coroutine[None, None, None]) -> None:
         """Do something; Ctrl-C stops who is speaking, and a second one, or one where nobody speaks, ends it."""
@@ -227,24 +262,24 @@ class Chat:
             if self._speaking is not None and self._stopping is None:
                 self._stopping = asyncio.create_task(self._stop(self._speaking))
                 self._say("Stopping; Ctrl-C once more leaves.")
-            else:
-                self._leaving = self._speaking is not None
-                task.cancel()
+                return
+            task.cancel()
+            if self._stopping is not None:
+                self._leaving = True
+                self._stopping.cancel()
 
         with on_ctrl_c(react):
             await asyncio.wait({task})
-        if self._stopping is not None:
-            await self._stopped(self._stopping)
-            self._stopping = None
+            if self._stopping is not None:
+                await self._stopped(self._stopping)
+                self._stopping = None
         if not task.cancelled():
             task.result()
 
     async def _stopped(self, stopping: "asyncio.Task[None]") -> None:
-        """Wait until it is known that a stop was heard, and say so where it was not; whoever leaves does not wait."""
-        await asyncio.wait({stopping}, timeout=0 if self._leaving else None)
-        if not stopping.done():
-            stopping.cancel()
-        elif (error := stopping.exception()) is not None:
+        """Wait until it is known that a stop was heard, and say so where it was not; whoever leaves has cancelled it."""
+        await asyncio.wait({stopping})
+        if not stopping.cancelled() and (error := stopping.exception()) is not None:
             self._say(f"The stop was not heard: {error}")
 
     async def _stop(self, run: Run) -> None:
@@ -285,6 +320,11 @@ class Chat:
         if not 1 <= int(which) <= len(self._found):
             raise UsageError(f"There is no number {which} in the list: /list shows it.")
         return self._found[int(which) - 1].id
+
+
+def _answers(event: Event) -> bool:
+    """Tell whether a run ends as it should, or as somebody wanted it to."""
+    return isinstance(event, RunEnded) and event.status != "failed"
 
 
 def _only(event: Event, to: tuple[str, ...] | None) -> Event:

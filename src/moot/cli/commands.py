@@ -18,7 +18,7 @@ Whatever you write is said to the table; @name at the beginning says it to one a
 /add MODEL      seat another one, such as /add ollama/llama3.2; with `as NAME`, under that name
 /drop NAME      let somebody go
 /mode MODE      single, parallel, consensus, debate, advisors or directed
-/stop           stop whoever is speaking (Ctrl-C does, too)
+/stop           stop what goes on elsewhere in this discussion; Ctrl-C stops whoever speaks here
 /history        what was said here
 /list           your discussions, the newest first
 /resume WHICH   go on with one: its number in the list, or its id

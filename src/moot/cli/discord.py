@@ -34,7 +34,10 @@ def check(chosen: "Settings") -> None:
 
 def check_installed() -> None:
     if find_spec("discord") is None:
-        raise Unavailable("discord.py is not installed: install moot[discord].")
+        raise Unavailable(
+            "discord.py is not installed: in a clone of Moot, uv run --extra discord moot discord, "
+            "or uv tool install '.[discord]'."
+        )
 
 
 @asynccontextmanager

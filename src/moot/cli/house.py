@@ -338,8 +338,8 @@ class House:
 
     async def app(self, settings: Settings, *, loopback: bool) -> Any:
         caller = await self.accounts.ensure_local() if _needs_no_login(settings, loopback=loopback) else None
-        if caller is None and not await self.accounts.all():
-            log.warning("there is no account yet: make one with `moot user add NAME`")
+        if caller is None and await self.accounts.nobody_can_log_in():
+            log.warning("there is no account that could log in yet: make one with `moot user add NAME`")
         app = create_app(self.accounts, self.limits, caller, self.parts(), settings.metrics_token)
         page = Page(app, await asyncio.to_thread(read, STATIC))
         return OwnSite(page, loopback=loopback, hosts=frozenset(settings.hosts))

@@ -31,8 +31,11 @@ class Consent(Protocol):
         """Put the question; whoever is told of it from now on can answer it."""
         ...
 
-    async def answer(self, wanted: Wanted) -> Decision:
-        """Wait for the answer; whoever waits may leave, and then nobody can answer any more."""
+    async def answer(self, wanted: Wanted) -> Decision | None:
+        """Wait for the answer; whoever waits may leave, and then nobody can answer any more.
+
+        None is where nobody is there to be asked.
+        """
         ...
 
     async def begin(self, wanted: Wanted) -> None:
@@ -49,8 +52,8 @@ class NoConsent:
     async def ask(self, wanted: Wanted) -> None:
         """Nobody hears it."""
 
-    async def answer(self, wanted: Wanted) -> Decision:  # noqa: ARG002 - a Consent
-        return "refuse"
+    async def answer(self, wanted: Wanted) -> None:
+        """Nobody is there."""
 
     async def begin(self, wanted: Wanted) -> None:
         """It is noted nowhere."""

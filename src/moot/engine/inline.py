@@ -16,7 +16,7 @@ from moot.engine.workshop import Workshop
 from moot.model.chunks import Text
 from moot.model.debates import Lane
 from moot.model.discussions import Message
-from moot.model.events import FINDINGS, Event, Finding, RunEnded, RunStarted, Seat
+from moot.model.events import FINDINGS, Event, Finding, Notice, RunEnded, RunStarted, Seat
 from moot.model.ids import new_id
 from moot.model.measures import Measure
 from moot.model.modes import WINDOWED
@@ -26,6 +26,8 @@ from moot.model.plans import Plan
 from moot.model.requests import Message as Told
 from moot.providers.registry import Resolved
 from moot.streams.stop import Stop
+
+WITHOUT_TOOLS = "Nothing of this is kept, so no tools are called; without theirs answers: {}."
 
 Pay = Callable[[Sequence[Charge]], Awaitable[None]]
 
@@ -111,6 +113,8 @@ async def run(
 
     table = LiveTable(scene, Notes(log, [*earlier, asked], pay), chain, speaker, stop, at_once, workshop)
     await log.append([RunStarted(participants=plan.participants)])
+    if workshop is None and (names := [who.name for who in plan.speaking if who.tools]):
+        await log.append([Notice(kind="tools", message=WITHOUT_TOOLS.format(", ".join(names)))])
     ended = RunEnded(status=await table.play())
     await log.append([ended])
     return ended

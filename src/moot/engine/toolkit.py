@@ -38,7 +38,7 @@ LONGEST_NAME = 64  # that every provider takes
 NAMED = 100
 REFUSALS: dict[Approval, str] = {
     "refuse": "The person refused this call. Do not try it again; go on without it.",
-    "expired": "Nobody answered whether this call may be made, so it was not. Go on without it.",
+    "expired": "Nobody was there to allow this call, so it was not made. Go on without it.",
     "stopped": "Stopped before anybody had allowed this call.",
 }
 log = logging.getLogger(__name__)

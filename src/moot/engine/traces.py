@@ -28,7 +28,7 @@ def configure(environment: Mapping[str, str]) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
     except ImportError:
         raise BadSettings(
-            "Traces are asked for by OTEL_EXPORTER_OTLP_ENDPOINT, but not installed: pip install 'moot[otel]'."
+            "Traces are asked for by OTEL_EXPORTER_OTLP_ENDPOINT, but not installed: in a clone of Moot, uv sync --extra otel."
         ) from None
     resource = Resource.create({"service.name": environment.get("OTEL_SERVICE_NAME") or "moot"})
     _provider = TracerProvider(resource=resource, shutdown_on_exit=False)

@@ -40,14 +40,14 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> dict[str, str]:
-        """What each said last, by name and as they sit; whoever did not answer is not there."""
-        given = [turn for turn in self.turns if turn.status in ANSWERED and turn.stage != "synthesis"]
+        """What each said last, by name and as they sit, also where it was stopped; whoever did not answer is not there."""
+        given = [turn for turn in self.turns if _has_words(turn) and turn.stage != "synthesis"]
         last = {turn.participant: turn.message.text for turn in given}
         return {name: last[id] for id, name in self.names.items() if id in last}
 
     @property
     def synthesis(self) -> str | None:
-        given = [turn for turn in self.turns if turn.status in ANSWERED and turn.stage == "synthesis"]
+        given = [turn for turn in self.turns if _has_words(turn) and turn.stage == "synthesis"]
         return given[-1].message.text if given else None
 
     @property
@@ -58,6 +58,10 @@ class Result(Struct, frozen=True, kw_only=True):
         if len(self.answers) == 1:
             return next(iter(self.answers.values()))
         return "\n\n".join(f"{name}:\n{answer}" for name, answer in self.answers.items())
+
+
+def _has_words(turn: TurnEnded) -> bool:
+    return turn.status in ANSWERED or (turn.status == "stopped" and turn.message.text != "")
 
 
 def result_of(events: Sequence[Event], ended: RunEnded) -> Result:

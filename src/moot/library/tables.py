@@ -14,6 +14,7 @@ from moot.engine.casting import Casting
 from moot.engine.sittings import Sitting, Sittings, check_files
 from moot.engine.speaker import Speaker
 from moot.engine.usual_table import UsualTable
+from moot.library.asked import Rules, asked
 from moot.library.results import Result
 from moot.library.talks import Talk
 from moot.library.voices import Voice, prompt, seated
@@ -29,8 +30,6 @@ from moot.providers.registry import Registry
 from moot.streams.stop import Stop
 
 HERE = ""  # the tenant of whoever has no server
-
-Rules = Debate | Advisors | Directed
 
 
 class Moot:
@@ -69,6 +68,7 @@ class Moot:
         """
 
         async def hold(stop: Stop) -> AsyncGenerator[list[Event], None]:
+            checked = asked(models, mode, rules, rounds, cap)
             alone = mode in {None, "single"}
             seats = seated(models or await self._usual.models(HERE, alone=alone), mode)
             wanted = mode or ("single" if len(seats) == 1 else "parallel")
@@ -80,12 +80,9 @@ class Moot:
                 personas={who.id: words for who, voice in seats if (words := prompt(voice, system))},
                 rounds=rounds,
                 introduced=wanted in TOGETHER,
-                debate=rules if isinstance(rules, Debate) else Debate(),
-                advisors=rules if isinstance(rules, Advisors) else Advisors(),
-                directed=rules if isinstance(rules, Directed) else Directed(),
                 cap=cap,
             )
-            sitting = await self._sitting(plan, question, read)
+            sitting = await self._sitting(checked.ruled(plan), question, read)
             async with aclosing(self._sittings.hold(sitting, stop=stop)) as told:
                 async for some in told:
                     yield some

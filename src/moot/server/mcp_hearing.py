@@ -7,6 +7,7 @@ from msgspec import Struct
 from moot.model.directed import STAGE as LESSON
 from moot.model.events import (
     ANSWERED,
+    ApprovalWanted,
     Event,
     Notice,
     RunEnded,
@@ -20,6 +21,7 @@ from moot.model.events import (
     TurnStarted,
     TurnStatus,
 )
+from moot.server.allowing import how_to_allow
 
 TAIL = 80  # characters of what somebody is saying that are shown on the way
 MOST = 300_000  # characters of answers in one result: clients take no message of any size
@@ -70,6 +72,8 @@ class Hearing:
                 self._tails[event.participant] = ""
             case Notice(message=message):
                 return message
+            case ApprovalWanted():
+                return how_to_allow(self._name(event.participant), event)
             case TurnEnded():
                 self._tails.pop(event.participant, None)
                 self._turns[event.seat] = event

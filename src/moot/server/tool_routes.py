@@ -23,6 +23,10 @@ from moot.tools.public_net import is_public
 HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 RESERVED = frozenset({"host", "content-length", "content-type", "connection", "transfer-encoding", "accept"})
 VISIBLE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+PRIVATE = (
+    "it leads into a private network, which only whoever runs Moot may allow, "
+    "with private_tool_servers = true in the settings."
+)
 
 HeaderValue = Annotated[str, Meta(min_length=1, max_length=4000)]
 
@@ -109,11 +113,15 @@ def check_address(url: str, *, anywhere: bool) -> None:
     if not host or port == 0 or not url.isprintable() or " " in url or parts.fragment:
         raise UsageError("url: it is no address: write https://host/path.")
     if parts.scheme != "https" and not (anywhere and parts.scheme == "http"):
-        raise UsageError("url: it must begin with https://.")
+        raise UsageError(f"url: {PRIVATE if _is_private(host) else 'it must begin with https://.'}")
     if parts.username is not None or parts.password is not None:
         raise UsageError("url: a name and a password do not belong there: send a header.")
-    if not anywhere and (host == "localhost" or (_is_address(host) and not is_public(host))):
-        raise UsageError("url: it leads into a private network, which only whoever runs Moot may allow.")
+    if not anywhere and _is_private(host):
+        raise UsageError(f"url: {PRIVATE}")
+
+
+def _is_private(host: str) -> bool:
+    return host == "localhost" or (_is_address(host) and not is_public(host))
 
 
 def _is_address(host: str) -> bool:

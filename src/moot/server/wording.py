@@ -37,6 +37,7 @@ VALUE = re.compile(r"Invalid enum value '?(.*?)'?", re.DOTALL)
 TYPE = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
 LENGTH = re.compile(r"Expected `(str|array)` of length (>=|<=) (\d+)")
 SIZE = re.compile(r"Expected `(?:int|float)` (>=|<=) ([\d.]+)")
+MORE = re.compile(r"Expected `(?:int|float)` > ([\d.]+)")
 PATTERN = "Expected `str` matching regex "
 DAY = "Invalid RFC3339 encoded date"
 MISSING = "Object missing required field"
@@ -60,6 +61,8 @@ def worded(message: str, type_: Any, path: str = "") -> str:
         return _other_length(found[1], found[2], int(found[3]))
     if found := SIZE.fullmatch(message):
         return f"It must be at {_side(found[1])} {found[2]}."
+    if found := MORE.fullmatch(message):
+        return f"It must be more than {float(found[1]):g}."
     if message.startswith(PATTERN):
         return next((words for pattern, words in PATTERNS.items() if repr(pattern) in message), message)
     return message

@@ -53,6 +53,14 @@ class Accounts:
             rows = await connection.execute(select(*ACCOUNT_FIELDS).order_by(account.c.name))
             return [Account(**row) for row in rows.mappings()]
 
+    async def nobody_can_log_in(self) -> bool:
+        """Tell whether no account has a password: the user of this machine has none."""
+        async with self._database.read() as connection:
+            found = await connection.execute(
+                select(account.c.id).where(account.c.password.is_not(None)).limit(1)
+            )
+            return found.first() is None
+
     async def set_password(self, name: str, password: str) -> None:
         """Change a password, and end every session and token that was made with the old one."""
         check_password(password)

@@ -35,7 +35,11 @@ class Bounded(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         sent = request if self._anywhere else await _pinned(request)
-        response = await self._inner.handle_async_request(sent)
+        try:
+            response = await self._inner.handle_async_request(sent)
+        except httpx2.ConnectError as error:
+            where = f"{request.url.host}, port {_port(request.url)}"
+            raise httpx2.ConnectError(f"there is no connection to {where}: {error}") from error
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - so says the transport
         response.stream = BoundedStream(response.stream)
         return response
@@ -60,10 +64,14 @@ class BoundedStream(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
+def _port(url: httpx2.URL) -> int:
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
 async def _pinned(request: httpx2.Request) -> httpx2.Request:
     """Address a request to a checked address; its host, and the name in its certificate, stay what they are."""
     url = request.url
-    address = await public_address(url.host, url.port or (443 if url.scheme == "https" else 80))
+    address = await public_address(url.host, _port(url))
     return httpx2.Request(
         request.method,
         url.copy_with(host=address),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import httpx2
 import mcp_types as types
 import msgspec
 from mcp import Client, MCPError
@@ -79,7 +80,7 @@ class McpToolbox:
     def _living(self) -> "Life":
         if not self._lives or self._lives[-1].left:
             ending = [life for life in self._lives if not life.over]
-            self._lives = [*ending, Life(self._name, self._connect)]
+            self._lives = [*ending, Life(self._name, self._connect, self._safe)]
         return self._lives[-1]
 
     async def _opened(self, life: "Life") -> Opened:
@@ -97,8 +98,9 @@ class McpToolbox:
 class Life:
     """One life of a server, in a task of its own: it must end in the task in which it began."""
 
-    def __init__(self, name: str, connect: Connect) -> None:
+    def __init__(self, name: str, connect: Connect, safe: Callable[[str], str]) -> None:
         self.left = False
+        self._safe = safe
         self._name = name
         self._connect = connect
         self._doing = "start"
@@ -154,7 +156,11 @@ class Life:
         if self._opened.done():
             log.info("a tool server ended badly", extra={"server": self._name, "kind": type(error).__name__})
             return
-        self._opened.set_exception(Unavailable(_words(self._name, error)))
+        words = _words(self._name, error)
+        for last in getattr(error, "__notes__", ()):  # for whoever runs Moot: others may see the words
+            log.warning("the tool server %s ended with the words: %s", self._name, self._safe(last))
+            words = f"{words} The log has its last words."
+        self._opened.set_exception(Unavailable(words))
         self._opened.exception()  # somebody may have waited for it, or not
 
 
@@ -221,6 +227,8 @@ def _words(name: str, error: BaseException) -> str:
             return f"The tool server {name} says: {cut(error.message, DESCRIPTION)}"
         case FileNotFoundError() | PermissionError():
             return f"The command of the tool server {name} cannot be run: {error.strerror}."
+        case httpx2.ConnectError():
+            return f"The tool server {name} cannot be reached: {error}."
         case TimeoutError():
             return f"The tool server {name} did not answer in time."
     return f"The tool server {name} cannot be used ({type(error).__name__})."

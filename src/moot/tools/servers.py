@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from moot.model.errors import Unavailable
 from moot.tools.toolbox import Toolbox
 
 
@@ -42,11 +43,12 @@ class UserServer(Struct, frozen=True, kw_only=True):
 async def configured(name: str, config: ServerConfig, environment: Mapping[str, str]) -> Toolbox:
     """Make the toolbox of a server in the settings, which may be anywhere."""
     if config.url is not None:
-        headers = {
-            header: environment[variable]
-            for header, variable in config.header_env.items()
-            if variable in environment
-        }
+        missing = sorted({*config.header_env.values()} - environment.keys())
+        if missing:
+            raise Unavailable(
+                f"The tool server {name} is not asked: {', '.join(missing)} of its header_env is not set."
+            )
+        headers = {header: environment[variable] for header, variable in config.header_env.items()}
         return await named_by_user(name, UserServer(url=config.url, headers=headers), anywhere=True)
     mcp, stdio = await _loaded("mcp"), await _loaded("stdio")
     given = {variable: environment[variable] for variable in config.env if variable in environment}

@@ -133,6 +133,25 @@ async def test_too_many_are_told_when_to_come_back(tmp_path: Path) -> None:
     assert int(reply.headers["retry-after"]) > 0
 
 
+async def test_what_is_not_right_is_said_however_often_and_counts_as_no_message(tmp_path: Path) -> None:
+    wrong = [{"model": "scripted/echo"}, body("moot/quarrel"), body(stop=["."]), body(discussion="dis_none")]
+    async with (
+        migrated("sqlite", tmp_path) as database,
+        built(database, local=True, messages=(1, 1)) as house,
+    ):
+        replies = [(await house.client.post(PATH, json=one)).status_code for one in wrong]
+        assert replies == [400, 404, 400, 404]
+        assert (await house.client.post(PATH, json=body())).status_code == 200
+
+
+async def test_the_tools_of_a_line_up_are_not_left_out_in_silence(here: Talking) -> None:
+    seats = [{"model": "scripted/echo", "tools": ["moot"]}, "scripted/steady"]
+    await here.ok("POST", "/api/line-ups", {"name": "Two", "participants": seats})
+    reply = await here.ok("POST", PATH, body("line-up/Two"))
+    reasoning = reply["choices"][0]["message"]["reasoning_content"]
+    assert reasoning == "[Nothing of this is kept, so no tools are called; without theirs answers: Alpha.]"
+
+
 async def test_who_has_nothing_left_is_refused(here: Talking) -> None:
     await here.house.budgets.set("local", 0.0)
     reply = await here.call("POST", PATH, body())

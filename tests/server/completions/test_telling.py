@@ -9,6 +9,7 @@ from moot.model.advisors import Advisors
 from moot.model.chunks import Finish, Usage
 from moot.model.events import (
     Answer,
+    ApprovalWanted,
     Event,
     Notice,
     RunEnded,
@@ -88,6 +89,29 @@ def test_one_alone_is_told_as_it_speaks() -> None:
     assert not telling.failure
     assert telling.finish == "stop"
     assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
+
+
+def wants(who: str, stage: str = "answer") -> ApprovalWanted:
+    return ApprovalWanted(
+        participant=who, stage=stage, round=0, run="run_1", call_id="call_1", name="notes/write", seconds=600
+    )
+
+
+def test_a_call_that_waits_for_consent_is_told_at_once_whoever_has_the_floor() -> None:
+    telling = Telling(plan("single", 1))
+    first, asked = telling.told([says(A, "I keep that."), wants(A)])
+    assert (first.text, asked.is_content) == ("I keep that.", False)
+    assert asked.text.startswith("[Alpha wants to call notes/write, and waits for consent: ")
+    assert "POST /api/runs/run_1/approvals/call_1" in asked.text
+    told = heard(plan("debate"), says(A, "One.", "initial"), wants(B, "initial"), says(A, "Two.", "initial"))
+    assert told.reasoning.startswith("**Alpha, first answer**\n\nOne.\n\n[Beta wants to call")
+    assert told.reasoning.endswith("]\n\nTwo.")
+
+
+def test_whoever_reads_only_the_whole_is_not_told_of_a_call_that_waited() -> None:
+    telling = Telling(plan("single", 1))
+    telling.summed_up([wants(A), ends(A, "Kept."), RunEnded(status="completed")])
+    assert (telling.content, telling.reasoning) == ("Kept.", "")
 
 
 def test_a_debate_is_reasoning_and_its_synthesis_is_content() -> None:

@@ -14,7 +14,7 @@ from moot.server.completions.speaking import Speaking
 from moot.server.completions.tables import Tables
 from moot.server.completions.wire import Asked, Completion, Model, ModelList
 from moot.server.discussion_routes import Key
-from moot.server.limits import RateLimits, message_rate
+from moot.server.limits import RateLimits
 from moot.server.revocations import Revocations
 from moot.server.sse import Readers
 from moot.server.waiting import while_waited_for
@@ -35,7 +35,7 @@ class CompletionRoutes(Controller):
     async def model(self, id: FromPath[str], caller: Given[Caller], tables: Given[Tables]) -> Model:
         return await tables.one(caller, id.removeprefix("/"))
 
-    @post("/chat/completions", status_code=200, guards=[message_rate], request_max_body_size=MAX_BODY)
+    @post("/chat/completions", status_code=200, request_max_body_size=MAX_BODY)
     async def complete(
         self,
         data: JSONBody[Asked],

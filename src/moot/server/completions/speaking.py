@@ -77,6 +77,7 @@ class Speaking:
             except UsageError as error:
                 raise UsageError(f"messages: {error}") from error
         await self._budgets.refuse_if_spent(caller.account)
+        await limits.say(caller.account)
         await limits.mode(caller.account, plan.mode)
         sitting = Sitting(
             plan=plan, question=put.question, chains=chains, earlier=put.earlier, attached=put.attached
@@ -100,6 +101,7 @@ class Speaking:
             raise UsageError(f"messages: in a discussion a message has at most {LONGEST:,} characters.")
         if put.question_files and key is not None:
             raise UsageError("messages: files cannot be sent to a discussion with an Idempotency-Key.")
+        await limits.say(caller.account)
         await limits.mode(caller.account, plan.mode)
         files = tuple([await self._kept(caller, file) for file in put.question_files])
         saying = Saying(discussion=place, message=put.words, files=files)

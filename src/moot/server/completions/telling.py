@@ -13,6 +13,7 @@ from moot.model.errors import ProviderError
 from moot.model.events import (
     ANSWERED,
     FINDINGS,
+    ApprovalWanted,
     Event,
     Notice,
     NoticeKind,
@@ -27,6 +28,7 @@ from moot.model.events import (
 )
 from moot.model.faults import fault
 from moot.model.plans import Plan
+from moot.server.allowing import how_to_allow
 from moot.server.completions.wire import Finish
 
 BESIDE: frozenset[NoticeKind] = frozenset({"retry", "waiting", "next_key"})  # of no use once they are over
@@ -34,7 +36,7 @@ STAGES = {"initial": "first answer", "debate": "having read the others", "cross_
 ANEW = "\n\n[The above was cut off. It begins anew:]\n\n"
 STOPPED = "The table was stopped before it came to an end."
 NOTHING = "Nobody at the table gave an answer."
-IN_PARTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted)
+IN_PARTS = (TurnStarted, TextDelta, ThoughtDelta, TextRetracted, ApprovalWanted)
 FINISHES: dict[HowItEnded, Finish] = {"length": "length", "content_filter": "content_filter"}
 
 
@@ -103,18 +105,15 @@ class Telling:
             case TextDelta():
                 yield from self._said(event.seat, event.text)
             case ThoughtDelta() if self._thinks_aloud(event.seat):
-                turn = self._turns.setdefault(event.seat, _Turn())
-                yield Bit(("" if turn.mused else self._gap(is_content=False)) + event.text, is_content=False)
-                turn.mused = True
+                yield self._mused(event.seat, event.text)
+            case ApprovalWanted():
+                yield self._waiting(event)
             case TurnEnded():
                 self._ended.append(event)
                 self.usage += event.usage
                 yield from self._over(event)
             case Notice():
-                self.usage += event.charge.usage if event.charge else Usage()
-                if event.kind not in BESIDE:
-                    self._notices.append(event.message)
-                    yield from self._next()
+                yield from self._noticed(event)
             case RunEnded():
                 yield from self._end(event)
             case _ if isinstance(event, FINDINGS):
@@ -130,12 +129,30 @@ class Telling:
         turn.waiting.append(text)
         yield from self._next()
 
+    def _mused(self, seat: Seat, thought: str) -> Bit:
+        turn = self._turns.setdefault(seat, _Turn())
+        gap = "" if turn.mused else self._gap(is_content=False)
+        turn.mused = True
+        return Bit(gap + thought, is_content=False)
+
     def _void(self, seat: Seat) -> Iterator[Bit]:
         turn = self._turns.setdefault(seat, _Turn())
         if turn.told:
             yield Bit(ANEW, self._is_content(seat))
         turn.waiting.clear()
         turn.heard = False
+
+    def _noticed(self, notice: Notice) -> Iterator[Bit]:
+        self.usage += notice.charge.usage if notice.charge else Usage()
+        if notice.kind not in BESIDE:
+            self._notices.append(notice.message)
+            yield from self._next()
+
+    def _waiting(self, wanted: ApprovalWanted) -> Bit:
+        """Tell of a call that waits for consent at once, whoever has the floor: it may be this one that waits."""
+        words = how_to_allow(self._name(wanted.seat), wanted)
+        after = "\n\n" if self._floor and not self._is_content(self._floor) else ""
+        return Bit(f"{self._gap(is_content=False)}[{words}]{after}", is_content=False)
 
     def _over(self, ended: TurnEnded) -> Iterator[Bit]:
         turn = self._turns.setdefault(ended.seat, _Turn())
@@ -189,7 +206,7 @@ class Telling:
         given = [turn for turn in self._ended if turn.status in ANSWERED and turn.message.text.strip()]
         newest = [turn for turn in given if (turn.stage, turn.round) == (given[-1].stage, given[-1].round)]
         for turn in newest:
-            name = f"**{self._names.get(turn.participant, turn.participant)}**\n\n" if len(newest) > 1 else ""
+            name = f"**{self._name(turn.seat)}**\n\n" if len(newest) > 1 else ""
             yield Bit(f"{self._gap(is_content=True)}{name}{turn.message.text}", is_content=True)
 
     def _failure(self, ended: RunEnded) -> ProviderError:
@@ -219,9 +236,12 @@ class Telling:
         if not self._several or (is_content and seat.stage == "synthesis"):
             return gap
         stage = STAGES.get(seat.stage, f"round {seat.round + 1}" if seat.stage == "round" else "")
-        name = self._names.get(seat.participant, seat.participant)
+        name = self._name(seat)
         label = f"{name}, {stage}" if stage and not (is_content and seat.stage == "round") else name
         return f"{gap}**{label}**\n\n"
+
+    def _name(self, seat: Seat) -> str:
+        return self._names.get(seat.participant, seat.participant)
 
     def _gap(self, *, is_content: bool) -> str:
         return "\n\n" if (self._content if is_content else self._reasoning) else ""
