@@ -13,6 +13,7 @@ from litestar.di import Provide
 from msgspec import UnsetType, inspect
 
 from moot.cli.house import PARTS
+from moot.engine.toolkit import REFUSALS
 from moot.model import discussions, requests
 from moot.model.changes import Change
 from moot.model.events import Event
@@ -42,7 +43,7 @@ def typescript() -> str:
     structs = {name(info): info for info in STRUCTS}
     unions = [f"export type {one} = {written(inspect.type_info(type_))};\n" for one, type_ in UNIONS.items()]
     interfaces = [interface(structs[one]) for one in sorted(structs)]
-    return HEADER + "\n".join([*interfaces, *unions, _colours(), _calls(CALLS)])
+    return HEADER + "\n".join([*interfaces, *unions, _colours(), _refused(), _calls(CALLS)])
 
 
 def interface(info: inspect.StructType) -> str:
@@ -106,6 +107,11 @@ def _colours() -> str:
     """Tell the colours of the seats, which transcripts have as well."""
     listed = ", ".join(f'"{one}"' for one in COLOURS)
     return f"export const COLOURS: readonly string[] = [{listed}];\n"
+
+
+def _refused() -> str:
+    """Tell the result of a call that a person refused: it is kept with no other sign of that."""
+    return f'export const REFUSED = "{REFUSALS["refuse"]}";\n'
 
 
 def _calls(calls: Sequence[Operation]) -> str:

@@ -1,5 +1,6 @@
 """A debate on the page: phases and lanes while it goes on, what was found in it, and links into it."""
 
+import re
 from typing import Any
 
 from playwright.async_api import Locator, Page, expect
@@ -138,6 +139,20 @@ async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
     await expect(page.locator(f"#{message}")).to_be_focused()
     await expect(page.locator(f"#{message}")).to_be_in_viewport()
     await expect(page.locator(f"#{message}")).to_contain_text(words)
+
+
+async def test_a_debate_that_a_person_stopped_has_not_failed(server: MootServer, page: Page) -> None:
+    opened = await debate(server, "unending", "unending")
+    await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
+    await expect(lane(page, "Alpha speaking")).to_be_visible()
+    await expect(lane(page, "Beta speaking")).to_be_visible()
+    await server.post(f"/api/runs/{opened['run']['id']}/stop")
+    await expect(page.get_by_role("button", name="Try all 2 again")).to_be_visible()
+    first = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").first
+    await expect(first).to_have_text(re.compile(r"0 of 2 answered\s+2 stopped"))
+    await expect(first).to_have_class(re.compile("stopped"))
+    await expect(first.locator(".bad")).to_have_count(0)
+    await axe(page)
 
 
 async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(

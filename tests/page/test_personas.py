@@ -32,6 +32,7 @@ async def test_a_persona_is_made_changed_and_deleted(server: MootServer, page: P
     await page.goto(f"{server.url}/personas")
     await page.get_by_role("button", name="New persona").click()
     editor = page.get_by_role("dialog", name="New persona")
+    await expect(editor.get_by_label("Name")).to_be_focused()
     await editor.get_by_label("Name").fill("Joiner")
     await page.keyboard.press("Enter")
     await expect(editor.get_by_role("alert")).to_contain_text("write a description or a system prompt")

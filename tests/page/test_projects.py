@@ -30,6 +30,7 @@ async def test_a_project_is_made_changed_written_about_and_deleted(server: MootS
     await axe(page)
     await page.get_by_role("button", name="Make a project").click()
     editor = page.get_by_role("dialog", name="New project")
+    await expect(editor.get_by_label("Name")).to_be_focused()
     await editor.get_by_label("Name").fill("Kitchen")
     await editor.get_by_label("Repository").fill("https://example.org/kitchen")
     await editor.get_by_role("button", name="Add project").click()

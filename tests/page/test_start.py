@@ -187,6 +187,32 @@ async def test_what_is_undone_leaves_alone_what_was_changed_since(server: MootSe
     await expect(undo).to_have_count(0)
 
 
+async def test_what_is_said_of_the_table_ends_with_the_page_that_shows_it(
+    server: MootServer, page: Page
+) -> None:
+    await page.add_init_script(TOASTS_STAY)
+    await page.goto(server.url)
+    await page.get_by_role("button", name="Argue it out").click()
+    said = page.get_by_text("Argue it out: 3 voices, debate.")
+    await expect(said).to_be_visible()
+    await page.get_by_role("link", name="Usage").click()
+    await expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
+    await expect(said).to_have_count(0)
+
+
+async def test_who_leaves_a_table_of_names_by_place_is_told_from_who_is_called_so_then(
+    server: MootServer, page: Page
+) -> None:
+    await page.add_init_script(TOASTS_STAY)
+    await page.goto(server.url)
+    await page.get_by_role("button", name="Sample debate").click()
+    seats = page.get_by_role("region", name="Who is at the table")
+    await seats.get_by_role("button", name="Remove Alpha").click()
+    await expect(page.get_by_text("Alpha left the table; the others are named anew.")).to_be_visible()
+    await seats.get_by_role("button", name="Remove Beta").click()
+    await expect(page.get_by_text("Beta left the table.", exact=True)).to_be_visible()
+
+
 async def test_words_that_are_selected_beyond_a_sheet_do_not_close_it(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     await page.get_by_role("button", name="Add a voice").click()

@@ -108,7 +108,7 @@ async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, tmp_
     await ask(writing, page, WRITER)
     await card(page).get_by_role("button", name="Refuse").click()
     await expect(card(page)).to_contain_text("I was told: The person refused this call.")
-    await expect(card(page).locator("summary", has_text="notes/write_down")).to_contain_text("failed")
+    await expect(card(page).locator("summary", has_text="notes/write_down")).to_contain_text("refused")
     await expect(page.get_by_role("img", name="waits for your answer")).to_have_count(0)
     assert not (tmp_path / "notes.txt").exists()
 
@@ -209,6 +209,11 @@ async def test_a_tool_server_of_ones_own_is_added_and_removed(
     mine = servers.get_by_role("listitem").filter(has_text="https://tools.invalid/mcp")
     await expect(mine).to_contain_text("It cannot be used now:", timeout=SLOW_MILLISECONDS)
     await expect(servers).not_to_contain_text("secret")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    for words in await servers.locator(".state").all():
+        box = await words.bounding_box()
+        assert box is not None
+        assert box["width"] > 200, "the words are broken into letters"
     await mine.get_by_role("button", name="Remove the tool server mine").click()
     await page.get_by_role("button", name="Remove it").click()
     await expect(mine).to_have_count(0)

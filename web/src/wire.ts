@@ -1480,6 +1480,8 @@ export type Change = Activity | DiscussionChanged | DiscussionDeleted;
 
 export const COLOURS: readonly string[] = ["#2f7d80", "#b4532a", "#6a5acd", "#a07a12", "#b03a6b", "#3f7f3f", "#3a6fb5", "#8a5a44"];
 
+export const REFUSED = "The person refused this call. Do not try it again; go on without it.";
+
 export interface Calls {
   "GET /api/activity": { takes: null; gives: readonly Generating[] };
   "GET /api/budget": { takes: null; gives: Budget };

@@ -4,6 +4,7 @@ import { announcement } from "../src/state/announcing.ts";
 import { pieces, readable, standing } from "../src/state/calls.ts";
 import { hear, opened, withPage } from "../src/state/discussion.ts";
 import { isAsking } from "../src/state/turn.ts";
+import { REFUSED } from "../src/wire.ts";
 import { asks, begins, calls, DISCUSSION, ended, isTold, live, message, numbered } from "./events.ts";
 import { page, returns, says, started, stops } from "./events.ts";
 
@@ -35,6 +36,11 @@ test("a call that failed, and one whose turn ended without a result, say so", ()
   const [cut] = turnOf(...ASKED, stops("alpha", "I keep 🎲 that.", "stopped")).calls;
   assert.equal(standing(failed!, true), "failed");
   assert.equal(standing(cut!, false), "cut off");
+});
+
+test("a call that a person refused is refused, and did not fail", () => {
+  const [refused] = turnOf(...ASKED, returns("alpha", "c1", REFUSED, true)).calls;
+  assert.equal(standing(refused!, true), "refused");
 });
 
 test("a call stands where it was made, the same live and as it is read later", () => {

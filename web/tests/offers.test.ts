@@ -43,6 +43,12 @@ test("a search shows what is ready first, the usual one at its head, and who nee
   assert.deepEqual(found[0]?.models, ["openai/gpt-5-mini", "openai/gpt-5", "openai/tts-1"]);
 });
 
+test("of many models the first are shown, and how many more there are", () => {
+  const models = Array.from({ length: 22 }, (_, place) => `scripted/${place}`);
+  const [found] = search([{ ...SCRIPTED, models, usual: null }], "");
+  assert.deepEqual([found?.models.length, found?.more], [12, 10]);
+});
+
 test("every word that is typed must be in the name", () => {
   assert.deepEqual(
     search([KEYLESS, SCRIPTED, OPENAI], "GPT mini").map((group) => group.models),

@@ -53,6 +53,18 @@ test("whoever tries again after the end is where it speaks", () => {
   assert.deepEqual(states(anew), ["done", "done", "now"]);
 });
 
+test("a phase in which everybody was stopped is stopped, and one with others to the end is done", () => {
+  const all = [ends("alpha", "initial", "stopped"), ends("beta", "initial", "stopped")];
+  assert.deepEqual(states(heardOf(...BOTH_FIRST, ...all, ended("stopped"))), [
+    "stopped",
+    "skipped",
+    "skipped",
+  ]);
+  const one = [...BOTH_FIRST, ends("alpha", "initial"), ends("beta", "initial", "stopped")];
+  assert.equal(states(heardOf(...one, ended()))[0], "done");
+  assert.equal(states(heardOf(...one, ended("stopped")))[0], "stopped");
+});
+
 test("of several syntheses the newest counts, and the others are kept", () => {
   const run = heardOf(...FIRST_OVER, ends("alpha", "synthesis"), ends("beta", "synthesis", "completed", 1));
   const synthesis = phasesOf(run, lanes(run)).at(-1);

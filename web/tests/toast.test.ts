@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { added, type Toast } from "../src/ui/toast.ts";
+import { added, elsewhere, type Toast } from "../src/ui/toast.ts";
 
 const words = (all: readonly Toast[]) => all.map((one) => `${one.words} ${one.times}`);
 
@@ -10,6 +10,11 @@ test("what is said again counts up and comes last, and three are shown at most",
   assert.deepEqual(words(all), ["Archived. 1", "Copied. 2"]);
   all = added(added(all, "Copied.", { bad: true }), "Deleted.", {});
   assert.deepEqual(words(all), ["Copied. 2", "Copied. 1", "Deleted. 1"]);
+});
+
+test("what is about a view alone ends with it", () => {
+  const all = added(added([], "It left the table.", { here: true }), "Copied.", {});
+  assert.deepEqual(words(elsewhere(all)), ["Copied. 1"]);
 });
 
 test("one undo takes back all that was said in one, the last first", async () => {

@@ -9,7 +9,7 @@ export type PhaseName = (typeof PHASES)[number];
 
 export interface Phase {
   readonly name: PhaseName;
-  readonly state: "ahead" | "now" | "done" | "skipped";
+  readonly state: "ahead" | "now" | "done" | "stopped" | "skipped";
   readonly turns: readonly Turn[];
   /** Those that were made before something was tried again: only of syntheses. */
   readonly earlier: readonly Turn[];
@@ -63,6 +63,7 @@ function laneState(turn: Turn | undefined, read: LaneReport | undefined): Lane["
   return turn.state === "failed" ? "failed" : "stopped";
 }
 
+/** Tell whether it has no answer; nothing went wrong where it was stopped. */
 export const isOut = (lane: Lane): boolean => ["failed", "late", "stopped"].includes(lane.state);
 
 export function phasesOf(run: Run, lanes: readonly Lane[]): readonly Phase[] {
@@ -72,7 +73,7 @@ export function phasesOf(run: Run, lanes: readonly Lane[]): readonly Phase[] {
     const turns = name === "synthesis" ? all.filter((turn) => turn.round === newestRound(all)) : all;
     return {
       name,
-      state: stateOf(name, now, turns),
+      state: stateOf(name, now, turns, run),
       turns,
       earlier: all.filter((turn) => !turns.includes(turn)),
       finished: turns.filter(isAnswered).length,
@@ -88,11 +89,17 @@ function current(run: Run): PhaseName {
   return speaking ?? PHASES.find((name) => name === opened) ?? "initial";
 }
 
-function stateOf(name: PhaseName, now: PhaseName | null, turns: readonly Turn[]): Phase["state"] {
+function stateOf(name: PhaseName, now: PhaseName | null, turns: readonly Turn[], run: Run): Phase["state"] {
   if (name === now) return "now";
   const isAhead = now !== null && PHASES.indexOf(name) > PHASES.indexOf(now);
-  if (turns.length) return "done";
+  if (turns.length) return isCutShort(turns, run) ? "stopped" : "done";
   return isAhead ? "ahead" : "skipped";
+}
+
+/** Where only some are stopped, the others may still have come to the end of it. */
+function isCutShort(turns: readonly Turn[], run: Run): boolean {
+  const stopped = turns.filter(({ state }) => state === "stopped" || state === "interrupted").length;
+  return stopped > 0 && (stopped === turns.length || run.status === "stopped");
 }
 
 function newestRound(turns: readonly Turn[]): number {

@@ -72,6 +72,8 @@ export function readyModels(offers: readonly Offer[]): readonly string[] {
 interface Group {
   readonly offer: Offer;
   readonly models: readonly string[];
+  /** How many more fit that are not shown. */
+  readonly more: number;
 }
 
 const MOST_SHOWN = 12;
@@ -84,7 +86,11 @@ export function search(offers: readonly Offer[], typed: string): readonly Group[
   const order = (one: Offer) => (one.standing === "ready" ? 0 : 10) + rank[one.nature];
   return [...offers]
     .sort((a, b) => order(a) - order(b))
-    .map((offer) => ({ offer, models: preferred(offer).filter(fits).slice(0, MOST_SHOWN) }))
+    .map((offer) => {
+      const found = preferred(offer).filter(fits);
+      const models = found.slice(0, MOST_SHOWN);
+      return { offer, models, more: found.length - models.length };
+    })
     .filter(({ offer, models }) => models.length > 0 || (offer.standing === "key" && fits(offer.provider)));
 }
 

@@ -1,6 +1,7 @@
 /** Putting a discussion away and taking it out again, which can be undone. */
 
 import { call } from "../api.ts";
+import { live } from "../live.svelte.ts";
 import type { Item } from "../ui/Menu.svelte";
 import { toasts } from "../ui/toasts.svelte.ts";
 import type { Discussion } from "../wire.ts";
@@ -17,9 +18,13 @@ export function archiving(discussion: Discussion): Item {
   };
 }
 
-/** Take a discussion out of the archive. */
-export const bringBack = (discussion: Discussion): Promise<void> =>
-  put(discussion, "active", "Brought back.");
+/** Take a discussion out of the archive, and go back with it to those that are not there. */
+export async function bringBack(discussion: Discussion): Promise<void> {
+  await put(discussion, "active", "Brought back.");
+  if (live.shown.status !== "archived") return;
+  live.shown = { ...live.shown, status: "active" };
+  await live.list().catch((error) => toasts.sorry(error));
+}
 
 async function put({ id, status }: Discussion, after: Discussion["status"], words: string): Promise<void> {
   if (await moved(id, after)) toasts.say(words, { undo: () => moved(id, status) });

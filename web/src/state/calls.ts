@@ -1,6 +1,13 @@
 /** Calls of tools in a turn: what was called at which place of the answer, who is asked about it, and what came of it. */
 
-import type { ApprovalGiven, ApprovalWanted, ToolCalled, ToolReturned, ToolUse } from "../wire.ts";
+import {
+  REFUSED,
+  type ApprovalGiven,
+  type ApprovalWanted,
+  type ToolCalled,
+  type ToolReturned,
+  type ToolUse,
+} from "../wire.ts";
 
 /** A question that waits for a person: until when, and whether the call may have been made before. */
 interface Question {
@@ -85,8 +92,14 @@ export function pieces(text: string, calls: readonly Call[]): readonly Piece[] {
   return found;
 }
 
+/** Tell whether a person did not allow the call: nothing went wrong then. */
+export const isRefused = ({ result }: Call): boolean =>
+  result !== null && result.isError && result.content === REFUSED;
+
 /** How a call stands, in words; without a result it is over only where its turn is. */
-export function standing({ question, result }: Call, isLive: boolean): string {
+export function standing(call: Call, isLive: boolean): string {
+  const { question, result } = call;
+  if (isRefused(call)) return "refused";
   if (result) return result.isError ? "failed" : `done in ${result.seconds.toFixed(1)} s`;
   if (!isLive) return "cut off";
   return question ? "waiting for you" : "running";

@@ -1,6 +1,6 @@
 /** Short words about something that happened elsewhere on the page; what failed says so beside itself instead. */
 
-import { added, type Said, type Toast } from "./toast.ts";
+import { added, elsewhere, type Said, type Toast } from "./toast.ts";
 
 class Toasts {
   all = $state.raw<readonly Toast[]>([]);
@@ -24,6 +24,10 @@ class Toasts {
   /** Tell why something was not done. */
   sorry(error: unknown): void {
     this.say(error instanceof Error ? error.message : String(error), { bad: true });
+  }
+
+  leave(): void {
+    this.all = elsewhere(this.all);
   }
 
   drop(id: number): void {
