@@ -149,7 +149,9 @@ async def _view(
         ("-phone", "light", PHONE),
     ]
     for suffix, scheme, size in looks:
-        context = await browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+        context = await browser.new_context(
+            viewport=size, color_scheme=scheme, reduced_motion="reduce", has_touch=size is PHONE
+        )
         page = await context.new_page()
         await page.goto(server.url + path)
         if ready is not None:
