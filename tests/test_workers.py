@@ -125,7 +125,7 @@ async def test_a_stop_that_races_the_end_leaves_one_final_state(pair: Site) -> N
 
 
 async def test_a_worker_that_was_paused_past_its_lease_writes_no_more(tmp_path: Path) -> None:
-    async with site("postgres", tmp_path, servers=2) as here:
+    async with site("postgres", tmp_path, servers=2, lease=6.0) as here:
         paused, other = here.servers
         reader = await here.open("consensus", "yielding-a", "steady-b", rounds=3, at=paused)
         await reader.spoken()
