@@ -12,10 +12,10 @@ from moot.model.accounts import Caller
 from moot.model.changes import Activity, Change, DiscussionChanged, DiscussionDeleted
 from moot.store.database import Database
 from moot.store.discussions import Discussions
-from moot.store.permissions import Call, Permissions
+from moot.store.permissions import Permissions
 from tests.store.hearing import SECONDS, listening
 from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, employ, start
+from tests.store.running import WORKER, call_in, employ, start
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 Following = AsyncGenerator[list[bytes], None]
@@ -66,17 +66,7 @@ async def test_who_waits_for_a_person_is_told_from_the_question_to_its_answer_or
     permissions = Permissions(database)
     known = await discuss(database)
     run = await start(database, known)
-    call = Call(
-        id="call_1",
-        tenant=ANNA,
-        discussion=known.id,
-        run=run.id,
-        participant="alpha",
-        stage="answer",
-        round=0,
-        attempt="try_1",
-        tool="notes/write",
-    )
+    call = call_in(run)
     database.listen("moot_changes", changes.told)
     async with listening(database), aclosing(changes.follow(ANNA)) as following:
         assert await heard(following) == [Activity((run,))]

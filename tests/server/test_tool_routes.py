@@ -7,11 +7,10 @@ import pytest
 from moot.cli.settings import Rates, Settings
 from moot.model.errors import UsageError
 from moot.server.tool_routes import NewServer, check_address
-from moot.store.permissions import Call
 from moot.tools.servers import ServerConfig
 from tests.server.knowing import Api, knowing
 from tests.store.people import ANNA, BERT, discuss, settled
-from tests.store.running import start
+from tests.store.running import call_in, start
 from tests.tools.servers import COMMAND
 
 URL = "https://tools.example/mcp"
@@ -132,18 +131,7 @@ async def test_participants_name_servers_that_are_there(api: Api) -> None:
 async def test_a_question_is_answered_by_its_tenant_once(api: Api) -> None:
     database = api.house.database
     run = await start(database, await discuss(database), of=api.house.worker)
-    call = Call(
-        id="call_1",
-        tenant=ANNA,
-        discussion=run.discussion,
-        run=run.id,
-        participant="alpha",
-        stage="answer",
-        round=0,
-        attempt="try_1",
-        tool="notes/write_down",
-    )
-    await api.house.permissions.ask(call)
+    await api.house.permissions.ask(call_in(run))
     path = f"/runs/{run.id}/approvals/call_1"
     assert (await api.call("POST", path, {"answer": "perhaps"})).status_code == 400
     assert (await api.call("POST", path, {"answer": "allow"}, tenant=BERT)).status_code == 404

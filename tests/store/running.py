@@ -10,6 +10,7 @@ from moot.model.money import Payer
 from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.discussions import add_message
+from moot.store.permissions import Call
 from moot.store.runs import Claim, Runs, add_run
 from moot.store.schema import worker
 from tests.store.people import ANNA, discuss, settle
@@ -90,4 +91,19 @@ def answer(claim: Claim, words: str = "Round.", *, participant: str = "alpha", r
         stage="answer",
         round=round,
         created_at=2.0,
+    )
+
+
+def call_in(run: Run) -> Call:
+    """Describe a call that somebody is to be asked about."""
+    return Call(
+        id="call_1",
+        tenant=ANNA,
+        discussion=run.discussion,
+        run=run.id,
+        participant="alpha",
+        stage="answer",
+        round=0,
+        attempt="try_1",
+        tool="notes/write",
     )

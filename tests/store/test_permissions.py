@@ -7,7 +7,7 @@ from moot.store.database import Database
 from moot.store.permissions import Call, Permissions
 from moot.store.runs import Runs
 from tests.store.people import ANNA, BERT, discuss, settle
-from tests.store.running import WORKER, employ, start
+from tests.store.running import WORKER, call_in, employ, start
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 STRANGER = Caller(account=BERT, tenant=BERT, name="Bert", kind="session")
@@ -18,17 +18,7 @@ async def call(database: Database) -> Call:
     await settle(database)
     await employ(database, WORKER)
     run = await start(database, await discuss(database))
-    return Call(
-        id="call_1",
-        tenant=ANNA,
-        discussion=run.discussion,
-        run=run.id,
-        participant="alpha",
-        stage="answer",
-        round=0,
-        attempt="try_1",
-        tool="notes/write",
-    )
+    return call_in(run)
 
 
 async def test_an_answer_is_given_once_and_told_to_whoever_executes_the_run(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -10,6 +11,7 @@ from sqlalchemy import text
 from moot.store import sole
 from moot.store.database import Database
 from moot.store.sole import solely
+from tests.databases import migrated
 
 TAKES_SECONDS = 30.0
 HELD = """
@@ -22,6 +24,13 @@ HELD = """
 @pytest.fixture(autouse=True)
 def _looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sole, "LOOK_SECONDS", 0.05)
+
+
+@pytest.fixture
+async def postgres(tmp_path: Path) -> AsyncIterator[Database]:
+    """A database that several servers share, as nobody shares a file of SQLite."""
+    async with migrated("postgres", tmp_path) as database:
+        yield database
 
 
 class Server:
@@ -75,10 +84,8 @@ async def test_what_goes_wrong_in_it_is_told(database: Database) -> None:
         await solely(database, "discord", broken)
 
 
-async def test_another_one_waits_and_takes_over(database: Database) -> None:
-    if not database.is_postgres:
-        return  # nobody else has the file
-    first, second = Server(database), Server(database)
+async def test_another_one_waits_and_takes_over(postgres: Database) -> None:
+    first, second = Server(postgres), Server(postgres)
     async with first.running() as task:
         await until(lambda: first.is_at_it)
         async with second.running():
@@ -89,12 +96,10 @@ async def test_another_one_waits_and_takes_over(database: Database) -> None:
             assert not first.is_at_it
 
 
-async def test_whoever_loses_hold_of_it_ends_and_begins_anew_when_it_is_free(database: Database) -> None:
-    if not database.is_postgres:
-        return
-    server = Server(database)
+async def test_whoever_loses_hold_of_it_ends_and_begins_anew_when_it_is_free(postgres: Database) -> None:
+    server = Server(postgres)
     async with server.running():
         await until(lambda: server.is_at_it)
-        async with database.write() as connection:
+        async with postgres.write() as connection:
             await connection.execute(text(HELD))
         await until(lambda: server.begun == 2)
