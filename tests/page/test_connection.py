@@ -26,6 +26,7 @@ COUNT_ANNOUNCEMENTS = """() => {
   new MutationObserver(() => announced.push(status.textContent))
     .observe(status, { childList: true, characterData: true, subtree: true });
 }"""
+WORDS = "(cards) => cards.map((card) => card.querySelector('.markdown')?.innerText ?? '')"
 WHOLE = " ".join([SAMPLE] * 4)  # what scripted/long says
 
 
@@ -62,7 +63,8 @@ async def breathing(page: Page) -> int:
 
 
 async def texts(page: Page) -> list[str]:
-    return await page.get_by_role("article").locator(".markdown").all_inner_texts()
+    """Read what each card says; one that has just begun, or begun anew, says nothing yet."""
+    return list(await page.get_by_role("article").evaluate_all(WORDS))
 
 
 async def complete(page: Page, before: Sequence[str] = ("", ""), *, begun_anew: bool = False) -> None:
