@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -67,6 +68,24 @@ async def test_whoever_reads_does_not_wait_for_whoever_writes(database: Database
         await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
         assert await count(database) == 0
     assert await count(database) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_closing_waits_for_connections_that_are_only_now_given_back(kind: Kind, tmp_path: Path) -> None:
+    held = asyncio.Event()
+
+    async def reads(database: Database) -> None:
+        async with database.read() as connection:
+            await connection.execute(text("SELECT 1"))
+            held.set()
+            await asyncio.sleep(0.1)
+
+    async with migrated(kind, tmp_path) as database:
+        reading = asyncio.create_task(reads(database))
+        await held.wait()
+    assert reading.done()
+    await reading
+    gc.collect()  # which tells of connections that nobody closed, and a warning is an error here
 
 
 async def test_reading_leaves_no_transaction_open(tmp_path: Path) -> None:

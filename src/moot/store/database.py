@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, cast
 from uuid import uuid4
 
 import asyncpg
-from sqlalchemy import URL, Table, event, text
+from sqlalchemy import URL, QueuePool, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -155,8 +155,18 @@ class Database:
         if self._log_sqlite is not None:
             await asyncio.get_running_loop().run_in_executor(self._log_thread, self._log_sqlite.close)
         self._log_thread.shutdown(wait=False)
-        await self._writer.dispose()
-        await self._reader.dispose()
+        for engine in {self._writer, self._reader}:
+            await _returned(engine)
+            await engine.dispose()
+
+
+async def _returned(engine: AsyncEngine) -> None:
+    """Wait for connections that are being given back: whoever is cancelled leaves that behind, and nobody closes it."""
+    pool = cast(QueuePool, engine.pool)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(BUSY_SECONDS):
+            while pool.checkedout():  # noqa: ASYNC110 - a pool tells nobody of it
+                await asyncio.sleep(0.01)
 
 
 @contextlib.contextmanager
