@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hear, opened, withMessage, withPage, type Heard } from "../src/state/discussion.ts";
+import { lostRenewal } from "../src/state/turn.ts";
 import { begins, ended, live, message, numbered, page, says, started, stops } from "./events.ts";
 
 const ANSWER = message("msg_2", "run_1", "alpha", "Round.", 2);
@@ -37,6 +38,15 @@ test("an attempt that fails changes nothing that is shown, and says why", () => 
   const turn = turnOf(hear(begun(), events));
   assert.equal(turn?.text, "Round.");
   assert.equal(turn?.renewal?.fault?.message, "Busy.");
+});
+
+test("one that breaks off is no version either, and says why", () => {
+  const fault = { kind: "network", message: "The line broke.", retryable: true, retry_after: null };
+  const events = AGAIN(says("alpha", "Squ"), { ...stops("alpha", "Squ", "partial"), fault }, ended());
+  const turn = turnOf(hear(begun(), events));
+  assert.ok(turn);
+  assert.deepEqual([turn.text, turn.versions], ["Round.", 1]);
+  assert.equal(lostRenewal(turn)?.fault?.message, "The line broke.");
 });
 
 test("one that was stopped is forgotten", () => {

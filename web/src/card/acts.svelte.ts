@@ -6,8 +6,10 @@ import { call, newKey } from "../api.ts";
 import { deskOf } from "../composer/desk.svelte.ts";
 import { live } from "../live.svelte.ts";
 import { linkTo } from "../shell/route.svelte.ts";
+import { remarksOn } from "../state/remarks.ts";
+import type { Run } from "../state/run.ts";
 import { isAnswered, isLive, type Turn } from "../state/turn.ts";
-import type { Discussion } from "../wire.ts";
+import type { Discussion, Notice } from "../wire.ts";
 
 type Sheet = "prompt" | "assertions" | "swap";
 
@@ -17,6 +19,7 @@ export class CardActs {
   /** What lies open over the page. */
   sheet = $state<Sheet | null>(null);
   readonly #turn: () => Turn;
+  readonly #run: () => Run;
   readonly #discussion: () => Discussion;
   readonly #focus: () => void;
 
@@ -36,8 +39,17 @@ export class CardActs {
   });
   readonly shown = $derived.by(() => this.renewal ?? this.earlier ?? this.#turn());
 
-  constructor(turn: () => Turn, discussion: () => Discussion, focus: () => void) {
+  /** What is told of what is shown while it is tried, and who gave it; other versions have runs of their own. */
+  readonly remarks = $derived.by<readonly Notice[]>(() => {
+    const { renewal, shown } = this;
+    if (!renewal) return shown.version > 1 ? [] : remarksOn(this.#run(), this.#turn());
+    const again = live.open?.runs.find((run) => run.id === renewal.run);
+    return again ? remarksOn(again, renewal) : [];
+  });
+
+  constructor(turn: () => Turn, run: () => Run, discussion: () => Discussion, focus: () => void) {
     this.#turn = turn;
+    this.#run = run;
     this.#discussion = discussion;
     this.#focus = focus;
   }

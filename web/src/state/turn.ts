@@ -180,4 +180,7 @@ export const questions = (turn: Turn): readonly Call[] =>
   isLive(turn) ? turn.calls.filter((call) => call.question) : [];
 /** Tell whether it, or another version of it that is being made, waits for a person. */
 export const isAsking = (turn: Turn): boolean => questions(turn.renewal ?? turn).length > 0;
+/** The attempt at another version of it that came to nothing: what broke off is no version either. */
+export const lostRenewal = ({ renewal }: Turn): Turn | null =>
+  renewal?.state === "failed" || renewal?.state === "partial" ? renewal : null;
 export const isAnswered = (turn: Turn): boolean => turn.state === "completed" || turn.state === "partial";
