@@ -1,6 +1,7 @@
 """The composer: how a message is written, what goes with it, and what happens when it is not taken."""
 
 import base64
+import re
 from pathlib import Path
 
 from playwright.async_api import FilePayload, Locator, Page, Request, Route, expect
@@ -168,6 +169,28 @@ async def test_files_come_by_button_drop_and_paste_and_go_with_the_message(
     picture = sent.get_by_role("link", name="square.png").locator("img")
     assert await picture.evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 16
     await expect(files).to_have_count(0)
+
+
+async def test_a_file_that_somebody_cannot_read_is_refused_at_once_with_its_name(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("400")
+    id = await opened(server, "echo")
+    seats = [{"model": "scripted/echo", "name": "Echo"}, {"model": "local/smollm2", "name": "Tiny"}]
+    changed = await server.call("PATCH", f"/api/discussions/{id}", {"participants": seats})
+    assert changed.status == 200, changed
+    await page.goto(f"{server.url}/d/{id}")
+    composer = page.get_by_role("form", name="Your message")
+    await composer.locator("input[type=file]").set_input_files([file("square.png", "image/png", PNG)])
+    await expect(composer.get_by_role("progressbar")).to_have_count(0)
+    await box(page).fill("Look at this")
+    await box(page).press("Enter")
+    await expect(composer.get_by_role("alert")).to_have_text(
+        re.compile(r"^\s*Tiny \(local/smollm2\) takes no image files such as square\.png: leave the file out")
+    )
+    await expect(box(page)).to_have_value("Look at this")
+    await composer.get_by_role("button", name="Remove square.png").click()
+    await expect(composer.get_by_role("list", name="Files of this message")).to_have_count(0)
 
 
 async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServer, page: Page) -> None:

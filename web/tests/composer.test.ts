@@ -50,6 +50,10 @@ test("sizes are written as people say them", () => {
 test("a refusal says where it is mended, and whether nothing was taken", () => {
   assert.equal(refused({ status: 402, message: "Over." }).link?.path, "/usage");
   assert.equal(refused({ status: 400, message: "No key for openai." }).link?.path, "/models");
+  assert.equal(
+    refused({ status: 400, message: "files[0]: Ida takes no images." }).words,
+    "Ida takes no images.",
+  );
   assert.match(refused({ status: 413, message: "Large." }).words, /shorten it/);
   assert.match(refused({ status: 429, message: "Try again in 3 s." }).words, /kept/);
   assert.equal(refused({ status: 429, message: "" }).isKnown, true);

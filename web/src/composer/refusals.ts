@@ -9,6 +9,7 @@ export interface Refused {
 
 const USAGE = { path: "/usage", words: "See the budget" };
 const MODELS = { path: "/models", words: "Models and keys" };
+const PLACE = /^files(\[\d+\])?: /; // the words that follow name the file
 
 export function refused({ status, message }: { status: number; message: string }): Refused {
   const isKnown = status >= 400 && status < 500;
@@ -24,6 +25,10 @@ export function refused({ status, message }: { status: number; message: string }
     case 429:
       return { words: `${message} What you wrote is kept.`, link: null, isKnown };
     default:
-      return { words: message, link: /\bkey\b/i.test(message) ? MODELS : null, isKnown };
+      return {
+        words: message.replace(PLACE, ""),
+        link: /\bkey\b/i.test(message) ? MODELS : null,
+        isKnown,
+      };
   }
 }
