@@ -17,6 +17,12 @@ ROWS = """(wanted) => {
     return JSON.stringify(rows) === JSON.stringify(wanted);
 }"""
 
+FALLBACK = """
+[fallback]
+"scripted/unauthorized" = ["scripted/echo"]
+"scripted/forbidden" = ["scripted/unending"]
+"""
+TINT = "(card) => getComputedStyle(card).backgroundColor"
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # Whether each line begins with words: the point before them lies outside of what is shown.
 BEGINNINGS = """(line) => {
@@ -49,6 +55,14 @@ async def more(page: Page, name: str, item: str) -> None:
     await page.get_by_role("menuitem", name=item).click()
 
 
+async def anew(page: Page, name: str, model: str) -> None:
+    """Let somebody's answer be given by another model."""
+    await more(page, name, "Answer again with another model")
+    picker = page.get_by_role("dialog", name=f"Which model answers for {name}?")
+    await picker.get_by_role("combobox", name="Model").fill(model)
+    await picker.get_by_role("button", name="Answer again").click()
+
+
 async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_mends_it(
     server: MootServer, page: Page
 ) -> None:
@@ -65,6 +79,7 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     failed = card(page, "Unauthorized")
     await expect(failed).to_contain_text("The key is missing or was refused")
     await expect(failed.get_by_role("link", name="Keys")).to_have_attribute("href", "/models")
+    assert await failed.evaluate(TINT) != await card(page, "Echo").evaluate(TINT)
     await axe(page)
 
     await failed.get_by_role("button", name="Another model").click()
@@ -76,13 +91,13 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     await expect(failed).to_contain_text("About Tables?")
     await expect(failed).to_contain_text("scripted/echo")
     await expect(failed.get_by_text("The key is missing")).to_have_count(0)
+    assert await failed.evaluate(TINT) == await card(page, "Echo").evaluate(TINT)
 
 
 async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_reload(
     tmp_path: Path, page: Page
 ) -> None:
-    settings = '[fallback]\n"scripted/unauthorized" = ["scripted/echo"]\n'
-    async with visiting(page, tmp_path, settings=settings) as server:
+    async with visiting(page, tmp_path, settings=FALLBACK) as server:
         id = await opened(server, "steady", "unauthorized", wait=False)
         await page.goto(f"{server.url}/d/{id}")
         other = card(page, "Unauthorized")
@@ -95,6 +110,27 @@ async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_rel
             await expect(card(page, "Steady")).not_to_contain_text("asked instead")
             await axe(page)
             await page.reload()
+
+
+async def test_a_new_version_says_while_it_is_tried_who_is_asked_instead_and_nothing_of_the_one_before(
+    tmp_path: Path, page: Page
+) -> None:
+    async with visiting(page, tmp_path, settings=FALLBACK) as server:
+        await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'unauthorized')}")
+        echo, other = card(page, "Echo"), card(page, "Unauthorized")
+        await anew(page, "Echo", "scripted/forbidden")
+        await expect(echo).to_contain_text("scripted/unending is asked instead of scripted/forbidden.")
+        await expect(echo.get_by_text("New version")).to_be_visible()
+        await echo.get_by_role("button", name="Stop Echo").click()
+        await expect(echo.locator(".markdown")).to_have_text("About Tables?")
+        await expect(echo).not_to_contain_text("asked instead")
+
+        await expect(other).to_contain_text("scripted/echo is asked instead")
+        await anew(page, "Unauthorized", "scripted/scholar")
+        await expect(other.get_by_text("2/2")).to_be_visible()
+        await expect(other).not_to_contain_text("asked instead")
+        await other.get_by_role("button", name="Earlier version").click()
+        await expect(other).to_contain_text("scripted/echo is asked instead")
 
 
 async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
@@ -153,10 +189,7 @@ async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_li
     await expect(slow.get_by_text("Stopped")).to_have_count(0)
     said = await slow.locator(".markdown").inner_text()
 
-    await more(page, "Slow", "Answer again with another model")
-    picker = page.get_by_role("dialog", name="Which model answers for Slow?")
-    await picker.get_by_role("combobox", name="Model").fill("scripted/unending")
-    await picker.get_by_role("button", name="Answer again").click()
+    await anew(page, "Slow", "scripted/unending")
     await expect(slow.get_by_text("New version")).to_be_visible()
     await expect(page.get_by_role("article")).to_have_count(2)
     await slow.get_by_role("button", name="Stop Slow").click()
@@ -165,6 +198,26 @@ async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_li
 
     await unending.get_by_role("button", name="Try again").click()
     await expect(unending).to_have_attribute("aria-busy", "true")
+
+
+async def test_what_breaks_off_says_why_and_as_a_new_version_leaves_the_answer_before(
+    server: MootServer, page: Page
+) -> None:
+    id = await opened(server, "echo", "reset")
+    await page.goto(f"{server.url}/d/{id}")
+    echo, broken = card(page, "Echo"), card(page, "Reset")
+    await expect(broken).to_contain_text("May be incomplete")
+    await expect(broken.locator(".markdown")).to_have_text("A table has no head when")
+    await expect(broken).to_contain_text("It broke off: The connection to scripted broke")
+
+    await anew(page, "Echo", "scripted/reset")
+    await expect(echo).to_contain_text("The connection to scripted broke before the answer was complete.")
+    await expect(echo).to_contain_text("The answer from before stays.")
+    await expect(echo.locator(".markdown")).to_have_text("About Tables?")
+    await axe(page)
+    await echo.get_by_role("button", name="Try again").click()
+    await expect(echo.get_by_text("2/2")).to_be_visible()
+    await expect(echo.get_by_text("The answer from before stays.")).to_have_count(0)
 
 
 async def test_a_link_leads_to_an_answer_and_a_reply_to_one_is_heard_by_no_other(
@@ -249,3 +302,13 @@ async def test_on_a_phone_nothing_covers_the_figures_of_a_card(server: MootServe
     figures = card(page, "Long").locator(".figures")
     await figures.evaluate("(line) => line.scrollIntoView({ block: 'end' })")
     assert await figures.evaluate(UNCOVERED)
+
+
+async def test_on_a_phone_the_dot_of_who_failed_says_so_to_whoever_does_not_see_its_colour(
+    server: MootServer, page: Page
+) -> None:
+    await page.set_viewport_size(PHONE)
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'unauthorized')}")
+    dots = page.get_by_role("group", name="Answers")
+    await expect(dots.get_by_role("button", name="Unauthorized, failed", exact=True)).to_be_visible()
+    await expect(dots.get_by_role("button", name="Echo", exact=True)).to_be_visible()
