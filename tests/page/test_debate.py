@@ -1,14 +1,22 @@
 """A debate on the page: phases and lanes while it goes on, what was found in it, and links into it."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
+from tests.page.visiting import visiting
 from tests.serving import MootServer
 
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
+AGREEING = """
+[agreeing]
+answer = "Split it."
+price = 1000.0
+when = { "would gain anything by debating" = '{"agree": true, "reason": "Both would split it."}' }
+"""
 MARKED = """(words) => {
     const [range] = CSS.highlights.get("moot-quote") ?? [];
     return range?.toString() === words;
@@ -185,3 +193,38 @@ async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
     await expect(phases.get_by_role("listitem").filter(has_text="First answers")).to_have_attribute(
         "aria-current", "step"
     )
+
+
+async def test_whoever_is_not_waited_for_is_marked_and_each_phase_is_a_click_away(
+    server: MootServer, page: Page
+) -> None:
+    opened = await debate(server, "advocate", "sceptic", "unending", quorum=2)
+    await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
+    phases = page.get_by_role("list", name="Phases of the debate")
+    first = phases.get_by_role("listitem").filter(has_text="First answers")
+    await expect(first).to_contain_text("1 too late")
+    await expect(phases).to_contain_text("Written")
+    await expect(lane(page, "Gamma too late")).to_be_visible()
+    await expect(page.get_by_role("button", name="Try Gamma again")).to_be_visible()
+    late = page.get_by_role("article", name="Gamma", exact=True)
+    await expect(late).to_have_count(0)
+    await first.get_by_role("button", name="First answers").click()
+    await expect(late).to_be_in_viewport()
+    await axe(page)
+
+
+async def test_where_the_first_answers_agree_the_debate_is_skipped_and_what_that_saved_is_said(
+    tmp_path: Path, page: Page
+) -> None:
+    async with visiting(page, tmp_path, voices=AGREEING) as server:
+        opened = await debate(server, "agreeing", "agreeing", gate=True)
+        await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
+        skipped = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").nth(1)
+        for _ in range(2):
+            await expect(skipped).to_contain_text("Skipped: they agree. Saved about $0.0")
+            await expect(page.get_by_role("list", name="Notes on this debate")).to_contain_text(
+                "Both would split it. The debate was skipped"
+            )
+            await axe(page)
+            await server.heard(opened["run"]["id"])
+            await page.reload()

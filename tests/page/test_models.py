@@ -47,6 +47,7 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
 
             await page.goto(server.url)
             await expect(page.get_by_role("button", name=re.compile(r"^Edit .*club."))).to_be_visible()
+            await expect(page.get_by_role("button", name=re.compile(r"^Edit .*ollama."))).to_be_visible()
             await expect(page.get_by_text("without any key")).to_have_count(0)
 
             await page.goto(f"{server.url}/models")

@@ -1,8 +1,13 @@
 """Personas: found, read, copied, changed, made and deleted."""
 
+import asyncio
+import re
+
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
+from tests.page.patience import PATIENCE_SECONDS
+from tests.page.reading import opened
 from tests.serving import MootServer
 
 
@@ -60,3 +65,16 @@ async def test_a_persona_is_made_changed_and_deleted(server: MootServer, page: P
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(card).to_have_count(0)
     await expect(page.get_by_role("region", name="Your own")).to_have_count(0)
+
+
+async def test_a_persona_tells_how_often_it_was_played_and_with_what_success(
+    server: MootServer, page: Page
+) -> None:
+    await opened(server, participants=[{"model": "scripted/echo", "persona": "shipped_teacher"}])
+    async with asyncio.timeout(PATIENCE_SECONDS):  # no answer waits for that to be counted
+        while not (await server.get("/api/personas/shipped_teacher")).body["uses"]:
+            await page.wait_for_timeout(10)
+    await page.goto(f"{server.url}/personas")
+    shipped = page.get_by_role("region", name="Included with Moot")
+    teacher = shipped.get_by_role("listitem").filter(has_text="Teacher")
+    await expect(teacher).to_contain_text(re.compile(r"Level 1\s+1 use\s+100% completed"))

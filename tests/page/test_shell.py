@@ -317,6 +317,27 @@ async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
 async def test_an_address_that_is_nothing_says_so(server: MootServer, page: Page) -> None:
     await page.goto(f"{server.url}/nowhere/at/all")
     await expect(page.get_by_text("There is nothing at this address.")).to_be_visible()
+    await axe(page)
+
+
+async def test_a_discussion_that_is_deleted_elsewhere_or_was_never_there_says_so(
+    server: MootServer, page: Page, watch: Watch
+) -> None:
+    watch.allow("status of 404")
+    address = f"{server.url}/d/{await opened(server, 'echo')}"
+    await page.goto(address)
+    await expect(page.get_by_role("article")).to_contain_text("About Tables?")
+    assert (
+        await server.call("DELETE", address.replace(server.url, "").replace("/d/", "/api/discussions/"))
+    ).status == 204
+    await expect(page.get_by_text("This discussion was deleted.")).to_be_visible()
+    await axe(page)
+    await page.goto(address)
+    await expect(page.get_by_text("This discussion cannot be shown.")).to_be_visible()
+    await expect(page.get_by_role("main")).to_contain_text("There is no discussion")
+    await axe(page)
+    await page.get_by_role("link", name="Begin another one").click()
+    await expect(page.get_by_label("Your question")).to_be_visible()
 
 
 async def test_on_a_phone_a_title_and_the_connection_are_shown_once(server: MootServer, page: Page) -> None:

@@ -14,6 +14,9 @@ from tests.serving import MootServer
 LONG = 30_000  # milliseconds: no words in passing stay that long by themselves
 BESIDE = (5, 400)
 SIZES: tuple[ViewportSize, ...] = ({"width": 1280, "height": 800}, {"width": 390, "height": 844})
+# Who reads whom in the drawing of each mode.
+DRAWN = """(drawings) => drawings.map((one) =>
+    [...one.querySelectorAll("path.read")].map((line) => line.getAttribute("d")).join())"""
 BROUGHT = """() => {
     const field = document.querySelector("main textarea");
     const carried = (name) => {
@@ -38,6 +41,8 @@ async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: Moot
     await expect(page.get_by_label("Your question")).to_be_focused()
     await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
     await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
+    drawings = page.get_by_role("group", name="How they talk").locator("label svg")
+    assert len(set(await drawings.evaluate_all(DRAWN))) == await page.get_by_role("radio").count() == 6
     await axe(page)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
     await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
@@ -149,6 +154,9 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
         "shipped_sceptic",
         "#6a5acd",
         0.5,
+    )
+    await expect(page.get_by_role("article", name="Ida").first).to_have_css(
+        "border-top-color", "rgb(106, 90, 205)"
     )
 
     await page.get_by_role("link", name="New discussion").click()
