@@ -228,3 +228,5 @@ async def test_where_the_first_answers_agree_the_debate_is_skipped_and_what_that
             await axe(page)
             await server.heard(opened["run"]["id"])
             await page.reload()
+        await page.get_by_role("group", name="Let them go on").get_by_role("button").click()
+        await expect(page.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()

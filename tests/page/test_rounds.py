@@ -5,6 +5,8 @@ import re
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
+from tests.page.reading import opened
+from tests.page.test_lesson import LESSON
 from tests.serving import MootServer
 
 
@@ -50,6 +52,36 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     await stop.click()
     await expect(said).not_to_contain_text("is speaking")
     await expect(table).to_be_visible()
+
+
+async def test_one_voice_thinks_further_and_a_lesson_takes_more_turns(server: MootServer, page: Page) -> None:
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', mode='single')}")
+    table = page.get_by_role("group", name="Let them go on")
+    said = page.get_by_role("region", name="What was said")
+    await expect(table.get_by_label("For how many turns")).to_have_value("1")
+    await table.get_by_role("button", name="Go on").click()
+    await expect(said.get_by_role("heading", name="Going on, turn 1")).to_be_visible()
+    await expect(said.get_by_role("article")).to_have_count(2)
+    await expect(table).to_be_visible()
+    await axe(page)
+
+    id = await opened(server, **LESSON | {"directed": {"turns": 1, "trigger": "Alpha"}})
+    await page.goto(f"{server.url}/d/{id}")
+    await expect(said.get_by_text("The lesson is over.")).to_have_count(1)
+    await table.get_by_label("For how many turns").fill("21")
+    await expect(table.get_by_role("button", name="Go on")).to_be_disabled()
+    await table.get_by_label("For how many turns").fill("1")
+    await table.get_by_role("button", name="Go on").click()
+    await expect(said.get_by_text("The lesson is over. All 1 turns were taken.")).to_have_count(2)
+    await expect(said.get_by_role("listitem")).to_have_count(2)
+    await axe(page)
+
+
+async def test_advisors_do_not_go_on_among_themselves(server: MootServer, page: Page) -> None:
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'steady', mode='advisors')}")
+    await expect(page.get_by_role("region", name="Who answers next")).to_be_visible()
+    await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    await expect(page.get_by_role("group", name="Let them go on")).to_have_count(0)
 
 
 def _slower(opened: dict[str, dict[str, list[dict[str, str]]]]) -> dict[str, object]:
