@@ -43,6 +43,13 @@ def voice(name: str, script: str, **more: object) -> Mapping[str, object]:
 
 SCENES = (
     Scene(
+        name="single",
+        message="Explain to a cook why the sky is blue.",
+        participants=[voice("Guide", "guide")],
+        mode="single",
+        ready="The pan tells you why",
+    ),
+    Scene(
         name="parallel",
         message="Should a small team rewrite its web server in Rust?",
         participants=[
