@@ -206,6 +206,10 @@ async def test_whoever_is_not_waited_for_is_marked_and_each_phase_is_a_click_awa
     await expect(phases).to_contain_text("Written")
     await expect(lane(page, "Gamma too late")).to_be_visible()
     await expect(page.get_by_role("button", name="Try Gamma again")).to_be_visible()
+
+    await server.heard(opened["run"]["id"])
+    await page.reload()  # where somebody may be reading, nothing folds
+    await expect(lane(page, "Gamma too late")).to_be_visible()
     late = page.get_by_role("article", name="Gamma", exact=True)
     await expect(late).to_have_count(0)
     await first.get_by_role("button", name="First answers").click()
