@@ -32,4 +32,5 @@ async def visiting(
     (folder / "voices.toml").write_text(UNENDING + voices, "utf-8")
     async with serving(folder, database_url, settings=settings + SETTINGS, **environment) as server:
         yield server
+        await page.unroute_all(behavior="ignoreErrors")  # what is still on its way finds no server
         await page.goto("about:blank")
