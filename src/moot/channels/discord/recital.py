@@ -36,7 +36,7 @@ from moot.model.events import (
 from moot.model.participants import Participant
 
 WORTH_TELLING: frozenset[NoticeKind] = frozenset(
-    {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing"}
+    {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing", "tools", "still_working"}
 )
 
 
@@ -171,7 +171,7 @@ class Recital:
                 why = ended.fault.message if ended.fault else "no answer came"
                 steps += [*self._unsay(seat), self._aside(f"{self._name(seat)} failed: {why}")]
             case _:
-                steps += self._say(seat, [*outlet.end(), *_beyond(outlet)]) if outlet else []
+                steps += self._say(seat, [*outlet.end(), *_beyond(outlet), *_cut(ended)]) if outlet else []
                 steps += self._thoughts(seat, ended.message.thoughts)
         return steps + self._pass_on(seat)
 
@@ -230,8 +230,7 @@ class Recital:
         ]
 
     def _aside(self, message: str) -> Post:
-        text = " ".join(message.split())[: LONGEST - 3]
-        return Post(place=self._place(), text=f"-# {text}", speaker=MOOT)
+        return Post(place=self._place(), text=_small(message), speaker=MOOT)
 
     def _place(self) -> int:
         self._next += 1
@@ -248,3 +247,14 @@ def _beyond(outlet: Outlet) -> list[Send]:
     """Say where the rest is of what is too long for a channel."""
     rest = outlet.left_out
     return [Send(f"-# {rest:,} more characters of this answer are kept in Moot.")] if rest else []
+
+
+def _cut(ended: TurnEnded) -> list[Send]:
+    """Say that an answer is not whole, and why."""
+    if ended.status == "partial":
+        return [Send(_small(f"Cut off: {ended.fault.message if ended.fault else 'no more came'}"))]
+    return [Send(_small("Cut at the token limit."))] if ended.finish == "length" else []
+
+
+def _small(message: str) -> str:
+    return f"-# {' '.join(message.split())[: LONGEST - 3]}"
