@@ -20,6 +20,22 @@ async def test_thoughts_are_told_in_the_thought_log_and_nowhere_else(
         assert ("Alpha", "Hm, let me see.") not in here.heard()
 
 
+async def test_a_thought_log_that_is_gone_takes_nothing_else_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with parley(tmp_path, monkeypatch, joined=False) as here:
+        here.think_in(here.aside)
+        await here.join()
+        await here.command("new", participants="scripted/thinker, scripted/thinker", mode="parallel")
+        here.double.guild.remove_channel(here.aside)
+        here.say("Well?")
+        await here.double.until(lambda: len([1 for _, text in here.heard() if text == "So be it."]) == 2)
+        await here.until(here.told, lambda told: told)
+        [binding] = await here.house.channels.all("local")
+        assert binding.trouble is None
+        assert "the thought-log is closed" in caplog.text
+
+
 async def test_a_table_is_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/tabular")

@@ -13,7 +13,7 @@ from moot.channels.discord.messages import messages_of
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.questions import Question
 from moot.channels.discord.recital import Recital
-from moot.channels.discord.sending import Line, Refused
+from moot.channels.discord.sending import Closed, Line, Refused
 from moot.channels.discord.steps import Drop, Post, Settle, Speaker, Unsay
 from moot.engine.feeds import event_of
 from moot.model.channels import Binding, Told
@@ -137,7 +137,7 @@ class Telling:
             while self._steps:
                 step = self._steps.popleft()
                 self._room.set()
-                await self._do(step)
+                await self._do_if_possible(step)
             if self._over:
                 return
             if recital.speaking and self._clock() >= self._type_at:
@@ -150,6 +150,16 @@ class Telling:
                         await self._news.wait()
                 except TimeoutError:
                     continue
+
+    async def _do_if_possible(self, step: Post | Unsay | Settle) -> None:
+        """Take a step. A thought-log that is closed ends itself alone, and not what is told here."""
+        try:
+            await self._do(step)
+        except Closed as error:
+            if not (isinstance(step, Post) and step.thought):
+                raise
+            log.warning("thoughts are not told: the thought-log is closed", extra={"why": str(error)})
+            self._thoughts = None
 
     async def _do(self, step: Post | Unsay | Settle) -> None:
         match step:
