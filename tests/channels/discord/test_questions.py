@@ -153,10 +153,11 @@ async def test_a_follow_up_waits_while_a_tool_is_called(
         asked = await here.shown(WANTS)
         here.say("Wait for me!", who="bert")
         here.say("And quickly, please.")
-        await here.until(lambda: here.house.channels.unsaid(here.general.id), lambda unsaid: len(unsaid) == 2)
+        here.say("And this too.")
+        await here.until(lambda: here.house.channels.unsaid(here.general.id), lambda unsaid: len(unsaid) == 3)
         assert labels(asked) == list(LABELS.values())
         here.double.press(here.general, "anna", asked, "Allow in this discussion")
-        await here.double.until(lambda: [text for _, text in here.heard()].count("I was told: Written.") == 3)
+        await here.double.until(lambda: [text for _, text in here.heard()].count("I was told: Written.") == 4)
         await here.over()
         said = await here.house.discussions.messages(await here.discussion())
         assert [(one.content, one.status) for one in said[2:]] == [
@@ -164,10 +165,12 @@ async def test_a_follow_up_waits_while_a_tool_is_called(
             ("I keep that.\n\nI was told: Written.", "completed"),
             ("anna: And quickly, please.", "completed"),
             ("I keep that.\n\nI was told: Written.", "completed"),
+            ("anna: And this too.", "completed"),
+            ("I keep that.\n\nI was told: Written.", "completed"),
             ("bert: Wait for me!", "completed"),
             ("I keep that.\n\nI was told: Written.", "completed"),
         ]
-        assert notes.read_text("utf-8") == "Round.\n" * 3
+        assert notes.read_text("utf-8") == "Round.\n" * 4
 
 
 async def test_whatever_goes_wrong_on_the_way_a_question_comes_once_and_is_settled(

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 from collections import deque
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from moot.channels.discord import drawing
 from moot.channels.discord.letters import Letter, Picture
@@ -19,6 +19,7 @@ from moot.engine.feeds import event_of
 from moot.model.channels import Binding, Told
 from moot.model.discussions import Run
 from moot.model.errors import MootError
+from moot.model.events import RunEnded
 
 TYPING_SECONDS = 8.0  # Discord shows it for 10
 MOST_WAITING = 500  # steps; a reader that is further ahead waits
@@ -45,10 +46,11 @@ class Telling:
         self._recital: Recital | None = None
         self._void: set[int] = set()
         self._seq = 0
-        self._dropped = False
+        self._hurry = asyncio.Event()
         self._over = False
         self._clock = asyncio.get_running_loop().time
         self._type_at = 0.0
+        self.dropped = False
         self.told = Told()
 
     @property
@@ -62,11 +64,16 @@ class Telling:
         return [Question(self.run.id, one.call) for one in asked if self.told.posts.get(one.place)]
 
     def drop(self) -> None:
-        """Send nothing more of this run: somebody goes on with something new. No question stays open for that."""
-        self._dropped = True
+        """Send nothing more of this run: somebody wants no more of it, or something new. No question stays open for that."""
+        self.dropped = True
+        self.hurry()
         self._steps = deque(one for one in self._steps if isinstance(one, Settle))
         self._news.set()
         self._room.set()
+
+    def hurry(self) -> None:
+        """Tell what is left without pauses: somebody has heard enough, or waits for something new."""
+        self._hurry.set()
 
     async def tell(self, members: tuple[Member, ...], asked: str | None) -> None:
         """Tell all of a run, to its end; `asked` is the notice that comes before the first answer."""
@@ -107,15 +114,17 @@ class Telling:
     async def _take(self, recital: Recital, frame: bytes) -> None:
         event = event_of(frame)
         self._seq = event.seq
+        if isinstance(event, RunEnded) and event.status == "stopped":
+            self.hurry()
         for step in recital.hear(event):
             if isinstance(step, Drop):
                 self._forget(step)
-            elif not self._dropped or isinstance(step, Settle):
+            elif not self.dropped or isinstance(step, Settle):
                 await self._keep(step)
         self._news.set()
 
     async def _keep(self, step: Post | Unsay | Settle) -> None:
-        while len(self._steps) >= MOST_WAITING and not self._dropped:
+        while len(self._steps) >= MOST_WAITING and not self.dropped:
             self._room.clear()
             await self._room.wait()
         if isinstance(step, Unsay):
@@ -167,7 +176,7 @@ class Telling:
                 pass  # it is done
             case Post() if self._is_due(step):
                 await self._post(step)
-            case Post() if step.place in self.told.posts and not self._dropped:
+            case Post() if step.place in self.told.posts and not self.dropped:
                 await self._trace(step)
             case Unsay():
                 said = [id for place in step.places if (id := self.told.posts.get(place))]
@@ -215,15 +224,20 @@ class Telling:
             self.told.posts[post.place] = message
 
     def _is_due(self, post: Post) -> bool:
-        return post.place not in self._void and not self._dropped
+        return post.place not in self._void and not self.dropped
 
     async def _hesitate(self, line: Line, post: Post) -> None:
-        """Pause and type as somebody would who writes this."""
+        """Pause and type as somebody would who writes this, unless there is a hurry."""
         if post.pause:
-            await asyncio.sleep(post.pause)
-        if post.typing:
+            await self._wait(post.pause)
+        if post.typing and not self._hurry.is_set():
             await line.type()
-            await asyncio.sleep(post.typing)
+            await self._wait(post.typing)
+
+    async def _wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
 
     async def _letter(self, post: Post) -> Letter:
         picture = await self._picture(post)
