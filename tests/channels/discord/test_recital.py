@@ -249,7 +249,7 @@ def test_a_turn_that_begins_anew_leaves_no_question_open_and_says_what_may_have_
 def test_thoughts_go_to_the_thought_log() -> None:
     steps = told(STARTED, begun("alpha"), words("alpha", "Yes."), ended("alpha", thoughts="Hm. " * 1000))
     thoughts = [step for step in steps if isinstance(step, Post) and step.thought]
-    assert len(thoughts) == 3
+    assert len(thoughts) == 4
     assert all(len(one.text) <= 1950 for one in thoughts)
 
 
