@@ -36,6 +36,16 @@ async def test_a_thought_log_that_is_gone_takes_nothing_else_with_it(
         assert "the thought-log is closed" in caplog.text
 
 
+async def test_what_somebody_says_for_another_is_cut_off_if_the_settings_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch, guard=True) as here:
+        await here.command("new", participants="scripted/puppeteer, scripted/brief", mode="consensus", rounds=1)
+        here.say("Well?")
+        await here.shown("A brief answer.")
+        assert here.heard()[-2:] == [("Alpha", "I say yes."), ("Beta", "A brief answer.")]
+
+
 async def test_a_table_is_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/tabular")
@@ -137,3 +147,8 @@ async def test_typing_is_not_shown_for_every_word(tmp_path: Path, monkeypatch: p
 def test_a_long_question_is_shown_by_its_beginning() -> None:
     notice = reply_notice("anna", "why\n" * 40, "https://x")
     assert notice == f"-# Replying to anna: {('why ' * 20).strip()}… (https://x)"
+
+
+def test_code_in_a_question_is_shown_without_its_fences() -> None:
+    notice = reply_notice("anna", "Why?\n```py\n" + "x" * 90 + "\n```", "https://x")
+    assert notice == f"-# Replying to anna: Why? py {'x' * 72}… (https://x)"

@@ -41,18 +41,23 @@ WORTH_TELLING: frozenset[NoticeKind] = frozenset(
 
 
 class Recital:
-    """`opening` is posted first: what was said elsewhere; `notice` before the first answer: what that replies to."""
+    """`opening` is posted first: what was said elsewhere; `notice` before the first answer: what that replies to.
+
+    With a `guard` an answer ends where it goes on with the words of somebody else at the table.
+    """
 
     def __init__(
         self,
         *,
         degree: Degree,
+        guard: bool = False,
         members: tuple[Member, ...] = (),
         opening: tuple[Speaker, Sequence[str]] | None = None,
         notice: str = "",
         chance: Callable[[], float],
     ) -> None:
         self._degree = degree
+        self._guard = guard
         self._members = members
         self._opening = opening
         self._notice = notice
@@ -136,7 +141,9 @@ class Recital:
         who = self._participants[seat.participant]
         others = tuple(one.name for one in self._participants.values() if one.id != who.id)
         room = Room(speaker=who.name, others=others, members=self._members)
-        self._outlets[seat] = Outlet(degree=self._degree, room=room, chance=self._chance)
+        self._outlets[seat] = Outlet(
+            degree=self._degree, room=room, chance=self._chance, guard=self._guard
+        )
         return void
 
     def _unsay(self, seat: Seat) -> list[Step]:

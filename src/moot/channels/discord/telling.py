@@ -81,6 +81,7 @@ class Telling:
         self.told = await channels.told(self._binding.id, self.run.id)
         self._recital = Recital(
             degree=self._premises.degree,
+            guard=self._premises.guard,
             members=members,
             opening=await self._opening(),
             notice=asked or "",
@@ -275,6 +276,6 @@ class Telling:
 
 def reply_notice(author: str, text: str, link: str) -> str:
     """Say which message is answered, since what comes by a webhook cannot be a reply."""
-    line = " ".join(text.split())
+    line = " ".join(text.replace("```", "").split())
     shown = line if len(line) <= PREVIEW else f"{line[:PREVIEW].rstrip()}…"
     return f"-# Replying to {author}: {shown} ({link})"
