@@ -133,6 +133,11 @@ def test_several_are_written_under_their_names_and_failures_with_their_reason() 
     )
 
 
+def test_an_answer_that_was_cut_says_so() -> None:
+    hearing, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), replace(ends("alpha", "Ye"), finish="length"))
+    assert written(hearing.said) == "Ye\n\n[Cut at the token limit.]"
+
+
 def test_where_nobody_spoke_that_is_said() -> None:
     assert written(()) == "Nobody said anything."
 
