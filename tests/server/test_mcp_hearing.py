@@ -134,7 +134,7 @@ def test_several_are_written_under_their_names_and_failures_with_their_reason() 
 
 
 def test_an_answer_that_was_cut_says_so() -> None:
-    hearing, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), replace(ends("alpha", "Ye"), finish="length"))
+    hearing, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), ends("alpha", "Ye", finish="length"))
     assert written(hearing.said) == "Ye\n\n[Cut at the token limit.]"
 
 
