@@ -107,6 +107,21 @@ async def test_whoever_may_not_write_in_the_channel_cannot_answer(
         assert not notes.exists()
 
 
+async def test_what_a_model_says_in_the_channel_allows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with writing(tmp_path, monkeypatch) as (here, notes):
+        here.say("Keep this.")
+        await asked_about(here)
+        [webhook] = here.double.guild.webhooks.values()
+        moot = f"<@{here.double.guild.bot['id']}>"
+        here.double.guild.post_as(webhook, {"content": f"{moot} allow", "username": "Beta"})
+        assert "The table is speaking." in await here.command("status")
+        assert await here.command("refuse") == "Refused."  # nobody has answered before
+        await here.shown("I was told: The person refused")
+        assert not notes.exists()
+
+
 async def test_what_is_answered_on_the_page_or_stopped_is_told_in_the_channel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
