@@ -10,7 +10,7 @@ from moot.channels.discord.pieces import Code, Piece, Prose, Table
 from moot.channels.discord.segments import Segmenter
 
 LONGEST = 1950  # characters of a message; Discord takes 2,000
-NAME = 40
+NAME = 36  # before a message that is as long as it may be, and in a block because it is a table
 Kind = Literal["text", "code", "table"]
 _FENCE = "```"
 _RUN = re.compile("`{3,}")
