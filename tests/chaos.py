@@ -24,7 +24,7 @@ from tests.databases import Kind, database_url, migrated_url
 from tests.serving import MootServer, Reply
 
 SECRET = "3tQz8Wf0Yb5KxN1rJv7LpS2cHd9GmU4e"
-PATIENCE = 60.0  # seconds within which whatever must happen has happened
+PATIENCE = 120.0  # seconds within which whatever must happen has happened
 AGAIN = 0.05
 GONE = (aiohttp.ClientError, OSError, TimeoutError)
 NUMBER = re.compile(r"#(\d+) ")
@@ -211,7 +211,7 @@ SomeSite = TypeVar("SomeSite", bound=Site)
 
 
 @asynccontextmanager
-async def site(kind: Kind, folder: Path, *, servers: int = 1, lease: float = 2.0) -> AsyncIterator[Site]:
+async def site(kind: Kind, folder: Path, *, servers: int = 1, lease: float = 10.0) -> AsyncIterator[Site]:
     async with Ledger().serving() as ledger, database_url(kind, folder) as url:
         here = Site(folder, url, ledger, lease)
         try:
@@ -223,7 +223,7 @@ async def site(kind: Kind, folder: Path, *, servers: int = 1, lease: float = 2.0
 
 @asynccontextmanager
 async def manned(
-    place: type[SomeSite], models: Ledger, kind: Kind, folder: Path, lease: float = 2.0
+    place: type[SomeSite], models: Ledger, kind: Kind, folder: Path, lease: float = 10.0
 ) -> AsyncIterator[SomeSite]:
     """A place of one server, with models of its own behind it."""
     async with models.serving(), migrated_url(kind, folder) as url:

@@ -29,7 +29,7 @@ async def in_discord(kind: Kind, folder: Path) -> AsyncIterator[tuple[MootServer
         server = MootServer(
             folder,
             url,
-            settings='lease = 1.0\n[providers.scripted]\nscript = "scripts.toml"\n',
+            settings='[providers.scripted]\nscript = "scripts.toml"\n',
             MOOT_DISCORD_TOKEN=TOKEN,
         )
         server.moot.write("scripts.toml", SCRIPT)

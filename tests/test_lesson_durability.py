@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from moot.board.ledger import drawn
 from moot.board.replay import replayed
-from moot.engine.boards import drawn
 from moot.model.events import Event
 from tests.api import lessons
 from tests.chaos import Call, Ledger, Reader, Site, _delta, manned

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from moot.board.ledger import drawn
 from moot.board.png import png
 from moot.board.replay import replayed
 from moot.context.prompts import written
-from moot.engine.boards import drawn
 from moot.model.events import Event
 from tests.api import lessons
 from tests.api.journey import Journey, ended

@@ -7,7 +7,7 @@ import pytest
 from moot import __version__
 from tests.cli.process import SCRIPT, SECONDS, Moot
 
-HEAVY = ("aiohttp", "rich.live", "genai_prices", "xllamacpp", "uvloop")
+HEAVY = ("aiohttp", "rich.live", "genai_prices", "xllamacpp", "uvloop", "sqlalchemy", "litestar", "mcp")
 HELP = "import sys; sys.argv = ['moot', '--help']; from moot.cli.app import app; app(standalone_mode=False)"
 
 
@@ -27,6 +27,10 @@ def test_the_probe_sees_what_is_loaded() -> None:
 @pytest.mark.parametrize("code", ["import moot", "import moot.cli.app", HELP], ids=["moot", "app", "help"])
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
     assert imported_by(code) == set()
+
+
+def test_a_question_needs_no_database_and_no_server() -> None:
+    assert imported_by("import moot.cli.ask") == {"aiohttp"}
 
 
 def test_help_names_every_command(moot: Moot) -> None:

@@ -1,123 +1,31 @@
-"""The board of a discussion at any moment, on both databases, and what a log says was drawn."""
+"""The board of a discussion at any moment, on both databases."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from moot.board.replay import Board, replayed
-from moot.engine.boards import ACTS, Boards, drawn
+from moot.engine.boards import Boards
 from moot.engine.feeds import Feeds
 from moot.engine.journal import Journal, RunJournal
-from moot.model.actions import Action, name_of
-from moot.model.chunks import Usage
+from moot.model.actions import Action
 from moot.model.discussions import Run
-from moot.model.drawings import Clear, DrawText, Open
+from moot.model.drawings import Open
 from moot.model.errors import NotFound
 from moot.model.events import (
-    ActionDropped,
-    ActionTaken,
-    Answer,
     Event,
     RunEnded,
     Seat,
     TextDelta,
-    TextRetracted,
-    TurnEnded,
-    TurnStarted,
-    TurnStatus,
 )
 from moot.store.database import Database
 from moot.store.events import Events
-from moot.streams.act import written
+from tests.board.acting import FIRST, SECOND, at, does, ended, started, text
 from tests.engine.tables import QUESTION
 from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.running import WORKER, claim, employ, start
-
-
-def at(seat: Seat) -> dict[str, object]:
-    return {"participant": seat.participant, "stage": seat.stage, "round": seat.round}
-
-
-FIRST, SECOND = Seat("alpha", "turn", 0), Seat("beta", "turn", 1)
-
-
-def started(seat: Seat, attempt: int = 1) -> Event:
-    return TurnStarted(**at(seat), attempt=attempt, model="a/one")  # type: ignore[arg-type]
-
-
-def text(words: str, id: str) -> Action:
-    return DrawText(content=words, x=10, y=10, element_id=id)
-
-
-def does(seat: Seat, action: Action) -> Event:
-    return ActionTaken(**at(seat), id="act_1", action=action)  # type: ignore[arg-type]
-
-
-def ended(seat: Seat, *lines: str | Action, status: TurnStatus = "completed") -> TurnEnded:
-    return TurnEnded(
-        **at(seat),  # type: ignore[arg-type]
-        status=status,
-        message=Answer("".join(one for one in lines if isinstance(one, str)), script=written(lines)),
-        model="a/one",
-        usage=Usage(),
-        cost=0.0,
-    )
-
-
-def names(events: Sequence[Event]) -> list[str]:
-    return [f"{entry.by} {name_of(entry.action)}" for entry in drawn(events)]
-
-
-def test_what_was_done_is_listed_in_its_order_with_whose_it_is() -> None:
-    log = [started(FIRST), does(FIRST, Open()), ended(FIRST), started(SECOND), does(SECOND, Clear())]
-    assert names(log) == ["alpha wb_open", "beta wb_clear"]
-
-
-@pytest.mark.parametrize(
-    "void",
-    [
-        started(FIRST, 2),
-        TextRetracted(**at(FIRST)),  # type: ignore[arg-type]
-        ended(FIRST, status="failed"),
-    ],
-)
-def test_a_turn_that_began_anew_or_failed_has_done_nothing(void: Event) -> None:
-    log = [started(SECOND), does(SECOND, Clear()), started(FIRST), does(FIRST, Open()), void]
-    assert names(log) == ["beta wb_clear"]
-
-
-@pytest.mark.parametrize("status", ["completed", "partial", "stopped", "interrupted"])
-def test_a_turn_that_ended_otherwise_has_done_what_it_did(status: TurnStatus) -> None:
-    assert names([started(FIRST), does(FIRST, Open()), ended(FIRST, status=status)]) == ["alpha wb_open"]
-
-
-def test_what_was_left_out_or_said_draws_nothing() -> None:
-    said = TextDelta(**at(FIRST), text="wb_open")  # type: ignore[arg-type]
-    dropped = ActionDropped(**at(FIRST), name="wb_open", reason="No.")  # type: ignore[arg-type]
-    assert drawn([started(FIRST), said, dropped]) == []
-
-
-LOG = st.lists(
-    st.sampled_from(
-        [
-            *(started(seat) for seat in (FIRST, SECOND)),
-            *(does(seat, text("a", id)) for seat in (FIRST, SECOND) for id in ("a", "b")),
-            ended(FIRST),
-            ended(SECOND, status="failed"),
-            RunEnded(status="completed"),
-        ]
-    ),
-    max_size=20,
-)
-
-
-@given(LOG)
-def test_these_kinds_of_events_are_all_that_tells_what_was_drawn(log: list[Event]) -> None:
-    assert drawn(log) == drawn([event for event in log if isinstance(event, ACTS)])
 
 
 class Lesson:

@@ -3,8 +3,8 @@ import pytest
 from moot.engine.estimate import counted, estimate
 from moot.model.chunks import ToolCall, Usage
 from moot.model.discussions import Message
+from moot.model.measures import Counted
 from moot.model.requests import File, ModelRequest, ToolResult, assistant, user
-from moot.store.token_rates import Counted
 
 
 def test_four_characters_are_a_token() -> None:

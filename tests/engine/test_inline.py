@@ -1,6 +1,5 @@
-import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -29,13 +28,15 @@ async def play(
     stop: Stop | None = None,
     asked: Message = QUESTION,
     provider: Recorded | None = None,
+    heard: Callable[[list[Event]], None] = lambda _: None,
 ) -> list[Event]:
-    """Put a question to scripts of these names, and return all that a reader is told."""
+    """Put a question to scripts of these names, and return all that a reader is told; `heard` looks on."""
     events: list[Event] = []
     provider = provider or Recorded({})
 
     def reader(more: Sequence[Event]) -> None:
         events.extend(more)
+        heard(events)
 
     participants = seat(names)
     chains = {who.id: (Resolved(who.model, provider, who.model, KeyRing(())),) for who in participants}
@@ -75,8 +76,14 @@ async def test_a_run_fails_only_when_all_failed() -> None:
 
 async def test_a_stop_ends_all_and_keeps_what_came() -> None:
     stop = Stop()
-    asyncio.get_running_loop().call_later(0.05, stop.request)
-    events = await play("steady", "silence", "echo", stop=stop)
+
+    def stopping(events: list[Event]) -> None:
+        if "gamma" in ends(events) and any(
+            isinstance(one, TextDelta) and one.participant == "alpha" for one in events
+        ):
+            stop.request()
+
+    events = await play("steady", "silence", "echo", stop=stop, heard=stopping)
     assert ends(events) == {"alpha": "stopped", "beta": "stopped", "gamma": "completed"}
     assert status(events) == "stopped"
     (stopped,) = [e for e in events if isinstance(e, TurnEnded) and e.participant == "alpha"]

@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from moot.engine.measuring import Measuring, measured
-from moot.model.measures import Measure
+from moot.model.measures import Counted, Measure
 from moot.model.profiles import Profile
 from moot.providers.catalogue import ProviderConfig
 from moot.providers.registry import Registry
 from moot.store.database import Database
-from moot.store.token_rates import Counted, TokenRates
+from moot.store.token_rates import TokenRates
 from tests.databases import migrated
 
 VAGUE = ProviderConfig(base_url="http://127.0.0.1:9/v1")

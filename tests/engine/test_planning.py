@@ -7,7 +7,7 @@ from moot.engine.measuring import Measuring
 from moot.engine.planning import Planning
 from moot.model.discussions import Discussion
 from moot.model.errors import UsageError
-from moot.model.measures import Measure
+from moot.model.measures import Counted, Measure
 from moot.model.participants import Participant
 from moot.model.personas import Persona, PersonaDraft
 from moot.model.plans import Plan
@@ -16,7 +16,7 @@ from moot.providers.registry import Registry
 from moot.store.database import Database
 from moot.store.personas import Personas
 from moot.store.projects import Projects
-from moot.store.token_rates import Counted, TokenRates
+from moot.store.token_rates import TokenRates
 from tests.store.people import ANNA, BERT, settle
 
 ALPHA = Participant("alpha", "Alpha", "scripted/echo")

@@ -14,7 +14,7 @@ from moot.engine.treasury import Treasury
 from moot.model.accounts import Caller
 from moot.model.discussions import Run
 from moot.model.errors import Conflict, Leaving, NotFound, OverBudget
-from moot.model.measures import Measure
+from moot.model.measures import Counted, Measure
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Registry, Resolved
 from moot.providers.scripted import ScriptedProvider
@@ -27,7 +27,7 @@ from moot.store.files import Files
 from moot.store.retries import Retries
 from moot.store.runs import Runs
 from moot.store.schema import run
-from moot.store.token_rates import Counted, TokenRates
+from moot.store.token_rates import TokenRates
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
 

@@ -2,7 +2,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -194,9 +194,16 @@ async def test_a_finish_that_was_seen_counts_however_untidy_the_close() -> None:
 
 async def test_a_stop_after_the_end_does_not_undo_it() -> None:
     stop = Stop()
-    async with answering(HELLO + DONE, pause=0.2) as served, asked(served) as provider:
-        asyncio.get_running_loop().call_later(0.01, stop.request)
-        result = (await take(provider, "x", stop=stop)).result
+
+    class Lingering(Replay):
+        async def post(self, *asked: Any) -> AsyncGenerator[list[bytes], None]:
+            async for events in super().post(*asked):
+                yield events
+            stop.request()  # all that came was taken
+            await asyncio.sleep(0.2)
+
+    provider = HttpProvider("openai", WIRES["openai"](), "http://replay", Lingering([HELLO + DONE]))
+    result = (await take(provider, "x", stop=stop)).result
     assert (result.status, result.text) == ("completed", "Hello")
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from moot.model.measures import Counted
 from moot.providers.catalogue import ProviderConfig
 from moot.providers.scripts import BUILT_IN
 from moot.server import model_routes
-from moot.store.token_rates import Counted, TokenRates
+from moot.store.token_rates import TokenRates
 from tests.databases import migrated
 from tests.server.house import House, built
 from tests.taking import KEY, LabServer

@@ -2,9 +2,10 @@ import asyncio
 
 import pytest
 
+from moot.model.measures import Counted
 from moot.store import token_rates
 from moot.store.database import Database
-from moot.store.token_rates import Counted, TokenRates
+from moot.store.token_rates import TokenRates
 
 
 async def rate(database: Database, model: str = "a/one") -> float:

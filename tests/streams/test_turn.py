@@ -161,11 +161,11 @@ async def test_a_stop_keeps_the_text_and_closes_the_stream_at_once() -> None:
     async def slow() -> AsyncGenerator[list[Chunk], None]:
         try:
             yield [Text("so far")]
+            stop.request()
             await asyncio.Event().wait()
         finally:
             closed.set()
 
-    asyncio.get_running_loop().call_later(0.01, stop.request)
     result, events = await turn(slow(), stop=stop)
     assert (result.status, result.text, result.fault) == ("stopped_by_user", "so far", None)
     assert closed.is_set()

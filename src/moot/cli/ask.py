@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from moot.board.ledger import ACTS, drawn
 from moot.board.png import png
 from moot.board.replay import Board, Entry, replayed
 from moot.board.svg import svg
@@ -21,7 +22,6 @@ from moot.cli.tools import workshop
 from moot.context.files import LARGEST, read_file
 from moot.context.question import question
 from moot.engine import inline
-from moot.engine.boards import ACTS, drawn
 from moot.engine.log import RunLog
 from moot.engine.speaker import Speaker
 from moot.engine.workshop import Workshop

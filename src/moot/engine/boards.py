@@ -1,21 +1,20 @@
 """The whiteboard of a discussion at any moment: what earlier runs left on it, and what was done in one until then."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
+from moot.board.ledger import drawn
 from moot.board.replay import Board, Entry, replayed
 from moot.context.lesson import acts_of, board_of
 from moot.model.discussions import LIVE, Message, Run
 from moot.model.errors import NotFound, UsageError
-from moot.model.events import ActionTaken, Event, Seat, TextRetracted, TurnEnded, TurnStarted
+from moot.model.events import Event
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events
 from moot.store.runs import Runs
-
-ACTS = (TurnStarted, ActionTaken, TextRetracted, TurnEnded)  # all that tells what was drawn
 
 
 class Boards:
@@ -53,20 +52,6 @@ class Boards:
             if upto is not None and told[-1].seq >= upto:
                 return [event for event in told if event.seq <= upto]
         return told
-
-
-def drawn(events: Iterable[Event]) -> list[Entry]:
-    """List what was done in a run; a turn that began anew or failed has done nothing."""
-    done: list[tuple[Seat, Entry]] = []
-    for event in events:
-        match event:
-            case ActionTaken(action=action):
-                done.append((event.seat, Entry(by=event.participant, action=action)))
-            case TurnStarted() | TextRetracted() | TurnEnded(status="failed"):
-                done = [one for one in done if one[0] != event.seat]
-            case _:
-                pass
-    return [entry for _, entry in done]
 
 
 def _with(said: Sequence[Message], run: Run, done: Sequence[Entry]) -> Board:

@@ -6,9 +6,8 @@ from math import ceil
 from moot.context.tokens import tokens, tokens_of
 from moot.model.chunks import Usage
 from moot.model.discussions import Message
-from moot.model.measures import CHARACTERS_PER_TOKEN
+from moot.model.measures import CHARACTERS_PER_TOKEN, Counted
 from moot.model.requests import ModelRequest
-from moot.store.token_rates import Counted
 
 
 def estimate(request: ModelRequest, heard: int, rate: float = CHARACTERS_PER_TOKEN) -> Usage:

@@ -2,20 +2,23 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from moot.model.errors import UsageError
 from moot.model.measures import CHARACTERS_PER_TOKEN, Measure
 from moot.model.modes import WINDOWED
 from moot.model.profiles import Profile
 from moot.providers.registry import Registry
-from moot.store.token_rates import TokenRates
+
+if TYPE_CHECKING:  # what is measured without a database needs none
+    from moot.store.token_rates import TokenRates
 
 
 class Measuring:
     """`fallback` says who may be asked instead of a model: what is sent has to fit all of them."""
 
     def __init__(
-        self, rates: TokenRates, registry: Registry, fallback: Mapping[str, tuple[str, ...]]
+        self, rates: "TokenRates", registry: Registry, fallback: Mapping[str, tuple[str, ...]]
     ) -> None:
         self._rates = rates
         self._registry = registry

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 CHARACTERS_PER_TOKEN = 4.0  # where nobody has counted yet
+FEWEST, MOST = 0.5, 16.0  # characters that a token may have; any other count is about something else
 
 
 class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -14,3 +15,17 @@ class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     characters_per_token: float = CHARACTERS_PER_TOKEN
     context: int | None = None
     answer: int = 8192
+
+
+class Counted(Struct, frozen=True):
+    """Characters, and the tokens that a provider counted for them."""
+
+    characters: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: "Counted") -> "Counted":
+        return Counted(self.characters + other.characters, self.tokens + other.tokens)
+
+    @property
+    def is_plausible(self) -> bool:
+        return self.tokens > 0 and FEWEST <= self.characters / self.tokens <= MOST

@@ -5,27 +5,12 @@ from collections.abc import Collection, Mapping
 from msgspec import Struct
 from sqlalchemy import ColumnElement, case, select
 
-from moot.model.measures import CHARACTERS_PER_TOKEN
+from moot.model.measures import CHARACTERS_PER_TOKEN, Counted
 from moot.store.database import Database
 from moot.store.schema import token_rate
 
-FEWEST, MOST = 0.5, 16.0  # characters that a token may have; any other count is about something else
 FIRST_GUESS = 500  # tokens that the first guess counts for, so that a few short answers do not turn it over
 REMEMBERED = 500_000  # tokens after which the past counts half
-
-
-class Counted(Struct, frozen=True):
-    """Characters, and the tokens that a provider counted for them."""
-
-    characters: int = 0
-    tokens: int = 0
-
-    def __add__(self, other: "Counted") -> "Counted":
-        return Counted(self.characters + other.characters, self.tokens + other.tokens)
-
-    @property
-    def is_plausible(self) -> bool:
-        return self.tokens > 0 and FEWEST <= self.characters / self.tokens <= MOST
 
 
 class TokenRate(Struct, frozen=True, kw_only=True):
