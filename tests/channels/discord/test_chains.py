@@ -47,4 +47,7 @@ async def test_who_asked_can_stop_those_who_go_on_by_themselves(
         await here.shown("And it w")
         await here.until(here.told, lambda told: told)
         runs = await here.house.runs.of("local", await here.discussion())
-        assert [(run.mode, run.status) for run in runs] == [("consensus", "completed"), ("continue", "stopped")]
+        assert [(run.mode, run.status) for run in runs] == [
+            ("consensus", "completed"),
+            ("continue", "stopped"),
+        ]

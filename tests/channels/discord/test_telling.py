@@ -40,7 +40,9 @@ async def test_what_somebody_says_for_another_is_cut_off_if_the_settings_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with parley(tmp_path, monkeypatch, guard=True) as here:
-        await here.command("new", participants="scripted/puppeteer, scripted/brief", mode="consensus", rounds=1)
+        await here.command(
+            "new", participants="scripted/puppeteer, scripted/brief", mode="consensus", rounds=1
+        )
         here.say("Well?")
         await here.shown("A brief answer.")
         assert here.heard()[-2:] == [("Alpha", "I say yes."), ("Beta", "A brief answer.")]

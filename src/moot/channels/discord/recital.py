@@ -141,9 +141,7 @@ class Recital:
         who = self._participants[seat.participant]
         others = tuple(one.name for one in self._participants.values() if one.id != who.id)
         room = Room(speaker=who.name, others=others, members=self._members)
-        self._outlets[seat] = Outlet(
-            degree=self._degree, room=room, chance=self._chance, guard=self._guard
-        )
+        self._outlets[seat] = Outlet(degree=self._degree, room=room, chance=self._chance, guard=self._guard)
         return void
 
     def _unsay(self, seat: Seat) -> list[Step]:
