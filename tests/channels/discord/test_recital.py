@@ -280,6 +280,11 @@ def test_what_is_told_beside_words(event: Event, shown: list[tuple[str, str]]) -
     assert said(told(STARTED, event)) == shown
 
 
+def test_what_is_so_in_every_turn_is_told_once() -> None:
+    missing = Notice(kind="tools", message="It answers without them.", participant="alpha")
+    assert said(told(STARTED, missing, missing)) == [("Moot", "-# It answers without them.")]
+
+
 def test_a_whiteboard_that_was_used_is_shown_at_the_end() -> None:
     drawn = ActionTaken(participant="alpha", stage="turn", round=0, id="1", action=Open())
     [post] = told(STARTED, drawn, RunEnded(status="completed"))

@@ -69,6 +69,7 @@ class Recital:
         self._floor: Seat | None = None
         self._next = 0
         self._drawn = False
+        self._noticed: set[str] = set()
         self._chains: set[Seat] = set()  # turns that go on and have called a tool
         self._questions = Questions()
 
@@ -115,7 +116,8 @@ class Recital:
     def _told_beside(self, event: Event) -> list[Step]:
         """Tell what nobody at the table says, and how the run ended."""
         match event:
-            case Notice(kind=kind, message=message) if kind in WORTH_TELLING:
+            case Notice(kind=kind, message=message) if kind in WORTH_TELLING and message not in self._noticed:
+                self._noticed.add(message)  # it may be so in every turn, and is told once
                 return [self._aside(message)]
             case SummaryMade(summary=summary):
                 return self._posts(
