@@ -132,11 +132,17 @@ async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
         await here.shown("A brief answer.")
         await here.over()
         caller = await here.house.accounts.ensure_local()
-        saying = Saying(discussion=await here.discussion(), message="From the page.")
-        await here.house.hall.say(caller, saying)
-        await here.double.until(
-            lambda: here.heard()[-2:] == [("local", "From the page."), ("Alpha", "A brief answer.")]
+        plan = await here.house.file_store.add(
+            "local", caller.account, "plan.txt", "text/plain", "0", b"Oak."
         )
+        saying = Saying(discussion=await here.discussion(), message="From the page.", files=(plan.id,))
+        await here.house.hall.say(caller, saying)
+        told = [
+            ("local", "From the page."),
+            ("local", "-# Attached there: plan.txt"),
+            ("Alpha", "A brief answer."),
+        ]
+        await here.double.until(lambda: here.heard()[-3:] == told)
 
 
 async def test_what_was_heard_before_a_crash_is_said_after_it(

@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from moot.channels.discord import drawing
 from moot.channels.discord.letters import Letter, Picture
 from moot.channels.discord.mentions import Member
-from moot.channels.discord.messages import messages_of
+from moot.channels.discord.messages import LONGEST, messages_of
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.questions import Question
 from moot.channels.discord.recital import Recital
@@ -97,7 +97,11 @@ class Telling:
         if self.told.message is not None or self.run.message is None:
             return None
         message = await self._premises.discussions.message(self.run.discussion, self.run.message)
-        return Speaker(self._premises.caller.name), messages_of(message.content)
+        ids = message.files or ()
+        files = await self._premises.files.several(self._binding.tenant, ids)
+        names = ", ".join(files[id].name for id in ids if id in files)
+        attached = [f"-# Attached there: {names}"[:LONGEST]] if names else []
+        return Speaker(self._premises.caller.name), [*messages_of(message.content), *attached]
 
     async def _hear(self, recital: Recital) -> None:
         """Read the log to the end of the run, and make steps of it."""
