@@ -142,7 +142,7 @@ async def test_a_worker_that_was_paused_past_its_lease_writes_no_more(tmp_path: 
 
 
 async def test_of_three_workers_the_last_takes_over_each_run_once(tmp_path: Path) -> None:
-    async with site("postgres", tmp_path, servers=3, lease=6.0) as here:
+    async with site("postgres", tmp_path, servers=3) as here:
         *dying, last = here.servers
         left = [
             await here.open("consensus", f"yielding-a{number}", f"steady-b{number}", at=server)
