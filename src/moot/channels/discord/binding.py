@@ -106,7 +106,7 @@ class Bound:
             await self._premises.channels.note_trouble(self.binding.id, None)
             self.binding = replace(self.binding, trouble=None)
         live = await self.live()
-        speaking = live or (self._telling.run if self._telling else None)
+        speaking = live or (self._telling.run if self._telling and self._telling.is_behind else None)
         active = speaking is not None and await self._author_of(speaking) == str(message.author.id)
         if active and is_stop(message.content):
             await self.stop()
@@ -131,10 +131,12 @@ class Bound:
         live, telling = await self.live(), self._telling
         if live is not None:
             await self._premises.runs.wish_stop(self.binding.tenant, live.id, participant)
-        if telling is None or participant is not None or (live and live.id == telling.run.id):
-            return live is not None
-        telling.drop()
-        return True
+            if telling and telling.run.id == live.id:
+                return True
+        if participant is None and telling and telling.is_behind:
+            telling.drop()
+            return True
+        return live is not None
 
     async def live(self) -> Run | None:
         """Return the newest run that goes on in the discussion."""

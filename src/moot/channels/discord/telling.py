@@ -41,6 +41,7 @@ class Telling:
         self._line = line
         self._thoughts = thoughts
         self._steps: deque[Post | Unsay | Settle] = deque()
+        self._hesitating = False
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._recital: Recital | None = None
@@ -56,6 +57,12 @@ class Telling:
     @property
     def in_tools(self) -> bool:
         return self._recital is not None and self._recital.in_tools
+
+    @property
+    def is_behind(self) -> bool:
+        """Tell whether something was said that is not yet on its way."""
+        posts = (one for one in self._steps if isinstance(one, Post) and not one.thought)
+        return self._hesitating or any(not self.told.posts.get(one.place) for one in posts)
 
     @property
     def questions(self) -> list[Question]:
@@ -196,7 +203,9 @@ class Telling:
         line = self._thoughts if post.thought else self._line
         if line is None:
             return
+        self._hesitating = True
         await self._hesitate(line, post)
+        self._hesitating = False
         if not self._is_due(post):  # it was dropped meanwhile
             return
         doubtful = post.place in self.told.posts
