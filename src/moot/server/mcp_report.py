@@ -46,7 +46,7 @@ class Said(Struct, frozen=True, kw_only=True):
     fault: str | None = None
 
 
-class Hearing:
+class Report:
     """Follows the events of one run."""
 
     def __init__(self) -> None:

@@ -4,14 +4,14 @@ from msgspec.structs import replace
 
 from moot.model.directed import STAGE
 from moot.model.events import ApprovalWanted, Event, RunEnded, StageStarted, TurnEnded
-from moot.server.mcp_hearing import MOST, TAIL, Hearing, Said, written
+from moot.server.mcp_report import MOST, TAIL, Report, Said, written
 from tests.channels.dialogue import BROKE, begins, ends, notice, opens, retracts, says, sits_down
 
 TWO = sits_down("a/one", "b/two")
 
 
-def heard(*events: Event) -> tuple[Hearing, list[str]]:
-    hearing = Hearing()
+def heard(*events: Event) -> tuple[Report, list[str]]:
+    hearing = Report()
     return hearing, [words for event in events if (words := hearing.hear(event))]
 
 
@@ -19,7 +19,7 @@ def at(turn: TurnEnded, stage: str, round: int = 0) -> TurnEnded:
     return replace(turn, stage=stage, round=round)
 
 
-def texts(hearing: Hearing) -> list[tuple[str, str]]:
+def texts(hearing: Report) -> list[tuple[str, str]]:
     return [(one.name, one.text) for one in hearing.said]
 
 
