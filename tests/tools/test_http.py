@@ -1,3 +1,6 @@
+import json
+from typing import Any
+
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -67,6 +70,34 @@ async def test_a_server_that_repeats_its_headers_is_not_repeated() -> None:
             await box.tools()
         await box.aclose()
     assert "canary" not in str(refused.value)
+
+
+async def test_a_megabyte_comes_whole_from_a_server_that_answers_in_events() -> None:
+    much = "x" * 2**20
+    results: dict[str, Any] = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "older", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "much", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": much}]},
+    }
+
+    async def answer(request: Request) -> Response:
+        asked = await request.json()
+        if "id" not in asked:
+            return Response(status_code=202)
+        found = results.get(asked["method"])
+        told = {"result": found} if found else {"error": {"code": -32601, "message": "Method not found"}}
+        data = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told})
+        return Response(f"event: message\ndata: {data}\n\n", media_type="text/event-stream")
+
+    async with listening(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as url:
+        box = by_address(f"{url}/mcp")
+        outcome = await box.call("much", {})
+        await box.aclose()
+    assert (outcome.is_error, len(outcome.content)) == (False, 2**20)
 
 
 async def test_nobody_at_an_address() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from moot.model.errors import Unavailable
 from moot.tools.mcp import McpToolbox, text_of
-from tests.tools.servers import by_command
+from tests.tools.servers import at_an_address, by_address, by_command
 
 SHORT = 0.5
 
@@ -26,6 +26,14 @@ async def test_a_server_that_dies_in_a_call_says_so_and_is_there_for_the_next() 
     assert "The tool server test has ended" in died.content
     assert (await box.call("look_up", {"word": "moot"})).content == "moot: a meeting"
     await box.aclose()
+
+
+async def test_a_megabyte_comes_whole_whichever_way() -> None:
+    async with at_an_address() as url:
+        for box in (by_command(), by_address(url)):
+            much = await box.call("megabyte", {})
+            await box.aclose()
+            assert (much.is_error, much.content) == (False, "x" * 1_000_000)
 
 
 async def test_whoever_waits_for_a_call_that_hangs_may_leave_and_others_go_on() -> None:

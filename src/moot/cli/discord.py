@@ -74,6 +74,7 @@ async def premises(house: "House", chosen: "Settings") -> "Premises":
         painter=house.painter,
         permissions=house.permissions,
         degree=chosen.discord.degree,
+        guard=chosen.discord.guard,
         thoughts=chosen.discord.thoughts,
         model=chosen.model,
     )

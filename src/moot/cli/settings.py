@@ -54,13 +54,15 @@ class Discord(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The bot of `moot discord`: its `token`, and the account (`user`) that owns and pays what is discussed there.
 
     `thoughts` is the id of a channel in which thoughts are told, `degree` how answers are delivered: gathered (0), a
-    message a paragraph (1), with typing between them (2), or a sentence at a time, as people write (3).
+    message a paragraph (1), with typing between them (2), or a sentence at a time, as people write (3). With a
+    `guard` an answer is told no further than to where it goes on in the name of somebody else at the table.
     """
 
     token: str | None = None
     user: str | None = None
     thoughts: Annotated[str, Meta(pattern=r"^\d{1,20}$")] | None = None
     degree: Literal[0, 1, 2, 3] = 1
+    guard: bool = False
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

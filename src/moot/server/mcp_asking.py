@@ -20,7 +20,7 @@ from moot.model.texts import ModelName
 from moot.server.bodies import Cap, DiscussionDraft, Id, Words, said
 from moot.server.drafts import Drafts
 from moot.server.limits import RateLimits
-from moot.server.mcp_hearing import Hearing, Said, written
+from moot.server.mcp_report import Report, Said, written
 from moot.server.revocations import Revocations
 from moot.store.discussions import Discussions
 from moot.store.events import Events
@@ -176,8 +176,8 @@ class Asking:
             discussion=started.discussion.id, run=started.run.id, status=heard.status, answers=heard.said
         )
 
-    async def _followed(self, caller: Caller, run: str, tell: Tell) -> Hearing:
-        heard, told_at = Hearing(), 0.0
+    async def _followed(self, caller: Caller, run: str, tell: Tell) -> Report:
+        heard, told_at = Report(), 0.0
         clock = asyncio.get_running_loop().time
         standing = await self._events.standing(caller.tenant, run)
         async with aclosing(self._feeds.follow(run, 0, standing)) as frames:

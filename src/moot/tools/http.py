@@ -21,7 +21,7 @@ async def address_open(
     transport = Bounded(httpx2.AsyncHTTPTransport(trust_env=False), anywhere=anywhere)
     async with (
         httpx2.AsyncClient(headers=dict(headers), timeout=TIMES, transport=transport) as client,
-        streamable_http_client(url, http_client=client) as streams,
+        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST) as streams,
     ):
         yield streams
 

@@ -47,6 +47,9 @@ thoughts = "Hm, let me see."
 [tabular]
 answer = "Look:\\n\\n| wood | legs |\\n| --- | --- |\\n| oak | 4 |\\n\\nThat is all."
 
+[puppeteer]
+answer = "I say yes.\\nBeta: And I say no."
+
 [calls-beta]
 answer = "What does Beta say?"
 

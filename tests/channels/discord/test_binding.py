@@ -5,7 +5,7 @@ from unittest.mock import AsyncMock, MagicMock
 import discord
 import pytest
 
-from moot.channels.discord.binding import Bound
+from moot.channels.discord.binding import REST_KEPT, Bound
 from moot.engine.hall import Saying
 from moot.model.errors import Busy
 from tests.channels.discord.parley import parley
@@ -71,6 +71,58 @@ async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "stopped")]
 
 
+@pytest.mark.parametrize("by_command", [False, True])
+async def test_a_stop_ends_also_what_is_still_being_told_when_the_run_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_command: bool
+) -> None:
+    monkeypatch.setattr("moot.channels.discord.delivery.typing_seconds", lambda *_: 600.0)
+    async with parley(tmp_path, monkeypatch, degree=2) as here:
+        await here.command("new", participants="scripted/one")
+        here.say("Why?")
+        await here.shown("The first word.")
+        await here.over()
+        if by_command:
+            assert await here.command("stop") == "All stop; what was said so far is kept."
+        else:
+            here.say("stop")
+            await here.shown(REST_KEPT)
+        await here.until(here.told, lambda told: told)
+        assert ("Alpha", "And the second.") not in here.heard()
+        said = await here.house.discussions.messages(await here.discussion())
+        assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "completed")]
+
+
+async def test_a_stop_of_the_run_tells_what_was_said_without_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moot.channels.discord.delivery.typing_seconds", lambda *_: 600.0)
+    async with parley(tmp_path, monkeypatch, degree=2) as here:
+        await here.command("new", participants="scripted/hanging")
+        here.say("Tell me all.")
+        await here.shown("It begins.")
+        here.say("stop")
+        await here.shown("And it w")
+
+
+async def test_whoever_says_something_new_does_not_wait_for_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moot.channels.discord.delivery.typing_seconds", lambda *_: 600.0)
+    async with parley(tmp_path, monkeypatch, degree=2) as here:
+        await here.command("new", participants="scripted/one")
+        here.say("Why?")
+        await here.shown("The first word.")
+        await here.over()
+        here.say("And now?")
+        await here.double.until(lambda: [text for _, text in here.heard()].count("The first word.") == 2)
+        assert here.heard()[-4:] == [
+            ("Alpha", "The first word."),
+            ("anna", "And now?"),
+            ("Alpha", "And the second."),
+            ("Alpha", "The first word."),
+        ]
+
+
 async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,11 +132,17 @@ async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
         await here.shown("A brief answer.")
         await here.over()
         caller = await here.house.accounts.ensure_local()
-        saying = Saying(discussion=await here.discussion(), message="From the page.")
-        await here.house.hall.say(caller, saying)
-        await here.double.until(
-            lambda: here.heard()[-2:] == [("local", "From the page."), ("Alpha", "A brief answer.")]
+        plan = await here.house.file_store.add(
+            "local", caller.account, "plan.txt", "text/plain", "0", b"Oak."
         )
+        saying = Saying(discussion=await here.discussion(), message="From the page.", files=(plan.id,))
+        await here.house.hall.say(caller, saying)
+        told = [
+            ("local", "From the page."),
+            ("local", "-# Attached there: plan.txt"),
+            ("Alpha", "A brief answer."),
+        ]
+        await here.double.until(lambda: here.heard()[-3:] == told)
 
 
 async def test_what_was_heard_before_a_crash_is_said_after_it(

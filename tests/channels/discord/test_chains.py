@@ -34,3 +34,20 @@ async def test_where_nobody_was_called_upon_nobody_goes_on(
         await here.shown("Ask Alpha.")
         await here.until(here.told, lambda told: told)
         assert len(await here.house.runs.of("local", await here.discussion())) == 1
+
+
+async def test_who_asked_can_stop_those_who_go_on_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/calls-beta, scripted/hanging")
+        here.say("Alpha, who knows?")
+        await here.shown("It begins.")
+        here.say("stop")
+        await here.shown("And it w")
+        await here.until(here.told, lambda told: told)
+        runs = await here.house.runs.of("local", await here.discussion())
+        assert [(run.mode, run.status) for run in runs] == [
+            ("consensus", "completed"),
+            ("continue", "stopped"),
+        ]

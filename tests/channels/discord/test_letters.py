@@ -1,6 +1,7 @@
 import pytest
 
 from moot.channels.discord.letters import Letter
+from moot.channels.discord.messages import LONGEST
 from moot.channels.discord.steps import Speaker
 
 
@@ -25,3 +26,8 @@ def test_where_there_is_no_webhook_the_words_say_whose_they_are() -> None:
     assert shown("Al*pha", "Yes.") == "**Alpha:** Yes."
     assert shown("Moot", "Yes.") == "Yes."
     assert shown("Alpha", "-# Replying to anna.") == "-# Replying to anna."
+
+
+def test_the_longest_table_fits_also_under_the_longest_name() -> None:
+    letter = Letter(key="", text=f"```\n{'x' * LONGEST}\n```", speaker=Speaker("y" * 100))
+    assert len(letter.under_own_name) <= 2000

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from moot.channels.discord.messages import LONGEST, Part, closed, fitted, joined, messages_of
 from moot.channels.discord.pieces import Code, Prose, Table
+from tests.channels.discord.streaming import answers
 
 LINE = "x" * 99 + "\n"
 
@@ -104,8 +105,23 @@ def test_marks_are_not_closed_where_there_is_no_room() -> None:
     assert closed(full) == full
 
 
-@given(st.text(max_size=6000))
+@given(st.text(st.characters(exclude_characters="`~|"), max_size=6000))
 def test_a_text_that_is_cut_loses_no_word(text: str) -> None:
     pieces = messages_of(text)
     assert all(0 < len(piece) <= 1950 for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
+
+
+def test_code_in_a_text_that_is_cut_has_its_fences_in_every_message() -> None:
+    first, second = messages_of(f"Look:\n```py\n{LINE * 30}```\nThat is all.")
+    assert (first.count("```"), second.count("```")) == (2, 2)
+    assert first.startswith("Look:\n```py\nx")
+    assert second.startswith("```py\nx")
+    assert second.endswith("```\nThat is all.")
+
+
+@given(answers)
+def test_a_text_that_is_cut_has_its_fences_balanced(text: str) -> None:
+    for message in messages_of(text):
+        assert 0 < len(message) <= LONGEST
+        assert len(re.findall("`{3,}", message)) % 2 == 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from moot.channels.discord.questions import AGAIN, CUT_OFF, OUTCOMES
 from moot.channels.discord.recital import Recital
 from moot.channels.discord.steps import MOOT, Drop, Post, Settle, Speaker, Step, Unsay
-from moot.model.chunks import Usage
+from moot.model.chunks import Finish, Usage
 from moot.model.debates import CrossModel, Summary
 from moot.model.drawings import Open
 from moot.model.events import (
@@ -46,7 +46,11 @@ def words(who: str, text: str) -> Event:
 
 
 def ended(
-    who: str, status: TurnStatus = "completed", fault: Fault | None = None, thoughts: str = ""
+    who: str,
+    status: TurnStatus = "completed",
+    fault: Fault | None = None,
+    thoughts: str = "",
+    finish: Finish | None = None,
 ) -> Event:
     return TurnEnded(
         participant=who,
@@ -58,6 +62,7 @@ def ended(
         usage=Usage(),
         cost=0.0,
         fault=fault,
+        finish=finish,
     )
 
 
@@ -161,6 +166,27 @@ def test_a_turn_that_failed_leaves_only_the_reason() -> None:
     assert said(steps)[-1] == ("Moot", "-# Alpha failed: The key is wrong. Change it.")
 
 
+def test_an_answer_that_is_not_whole_says_so_after_its_last_words() -> None:
+    early = Fault(kind="network", message="The stream ended early.", retryable=True)
+    steps = told(
+        STARTED,
+        begun("alpha"),
+        begun("beta"),
+        words("alpha", "One."),
+        words("alpha", "\n\nTwo"),
+        words("beta", "Half"),
+        ended("beta", "partial", early),
+        ended("alpha", finish="length"),
+    )
+    assert said(steps) == [
+        ("Alpha", "One."),
+        ("Alpha", "Two"),
+        ("Alpha", "-# Cut at the token limit."),
+        ("Beta", "Half"),
+        ("Beta", "-# Cut off: The stream ended early."),
+    ]
+
+
 def test_a_stop_keeps_what_was_said_and_a_follow_up_drops_what_was_not_told() -> None:
     events = (STARTED, begun("alpha"), words("alpha", "One.\n\nTwo"))
     assert said(told(*events, ended("alpha", "stopped"))) == [("Alpha", "One."), ("Alpha", "Two")]
@@ -223,7 +249,7 @@ def test_a_turn_that_begins_anew_leaves_no_question_open_and_says_what_may_have_
 def test_thoughts_go_to_the_thought_log() -> None:
     steps = told(STARTED, begun("alpha"), words("alpha", "Yes."), ended("alpha", thoughts="Hm. " * 1000))
     thoughts = [step for step in steps if isinstance(step, Post) and step.thought]
-    assert len(thoughts) == 3
+    assert len(thoughts) == 4
     assert all(len(one.text) <= 1950 for one in thoughts)
 
 
@@ -232,6 +258,8 @@ def test_thoughts_go_to_the_thought_log() -> None:
     [
         (Notice(kind="fallback", message="Beta answered instead."), [("Moot", "-# Beta answered instead.")]),
         (Notice(kind="retry", message="Again."), []),
+        (Notice(kind="still_working", message="Still working."), [("Moot", "-# Still working.")]),
+        (Notice(kind="tools", message="They are left out."), [("Moot", "-# They are left out.")]),
         (
             SummaryMade(
                 basis="",
@@ -250,6 +278,11 @@ def test_thoughts_go_to_the_thought_log() -> None:
 )
 def test_what_is_told_beside_words(event: Event, shown: list[tuple[str, str]]) -> None:
     assert said(told(STARTED, event)) == shown
+
+
+def test_what_is_so_in_every_turn_is_told_once() -> None:
+    missing = Notice(kind="tools", message="It answers without them.", participant="alpha")
+    assert said(told(STARTED, missing, missing)) == [("Moot", "-# It answers without them.")]
 
 
 def test_a_whiteboard_that_was_used_is_shown_at_the_end() -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from moot.lab.discord.faults import Kind
+from moot.lab.discord.guild import MOST_WEBHOOKS
 from tests.channels.discord.parley import Parley, parley
 
 ANSWERS = [("Alpha", "The first word."), ("Alpha", "And the second.")]
@@ -44,6 +45,17 @@ async def test_where_there_can_be_no_webhook_moot_speaks_for_all_and_once_too(
             ("Moot", "**Alpha:** And the second."),
         ]
         assert len(here.double.shown(here.general)) == 5
+
+
+async def test_where_there_are_too_many_webhooks_already_moot_speaks_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        somebody = here.double.guild.add_member("carla")
+        for _ in range(MOST_WEBHOOKS):
+            here.double.guild.add_webhook(here.general, "Theirs")["user"] = somebody
+        await asked(here)
+        await here.shown("**Alpha:** And the second.")
 
 
 async def test_where_moot_may_not_write_any_more_nothing_is_sent_until_somebody_writes_there(

@@ -20,6 +20,34 @@ async def test_thoughts_are_told_in_the_thought_log_and_nowhere_else(
         assert ("Alpha", "Hm, let me see.") not in here.heard()
 
 
+async def test_a_thought_log_that_is_gone_takes_nothing_else_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with parley(tmp_path, monkeypatch, joined=False) as here:
+        here.think_in(here.aside)
+        await here.join()
+        await here.command("new", participants="scripted/thinker, scripted/thinker", mode="parallel")
+        here.double.guild.remove_channel(here.aside)
+        here.say("Well?")
+        await here.double.until(lambda: len([1 for _, text in here.heard() if text == "So be it."]) == 2)
+        await here.until(here.told, lambda told: told)
+        [binding] = await here.house.channels.all("local")
+        assert binding.trouble is None
+        assert "the thought-log is closed" in caplog.text
+
+
+async def test_what_somebody_says_for_another_is_cut_off_if_the_settings_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch, guard=True) as here:
+        await here.command(
+            "new", participants="scripted/puppeteer, scripted/brief", mode="consensus", rounds=1
+        )
+        here.say("Well?")
+        await here.shown("A brief answer.")
+        assert here.heard()[-2:] == [("Alpha", "I say yes."), ("Beta", "A brief answer.")]
+
+
 async def test_a_table_is_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/tabular")
@@ -121,3 +149,8 @@ async def test_typing_is_not_shown_for_every_word(tmp_path: Path, monkeypatch: p
 def test_a_long_question_is_shown_by_its_beginning() -> None:
     notice = reply_notice("anna", "why\n" * 40, "https://x")
     assert notice == f"-# Replying to anna: {('why ' * 20).strip()}… (https://x)"
+
+
+def test_code_in_a_question_is_shown_without_its_fences() -> None:
+    notice = reply_notice("anna", "Why?\n```py\n" + "x" * 90 + "\n```", "https://x")
+    assert notice == f"-# Replying to anna: Why? py {'x' * 72}… (https://x)"

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from itertools import takewhile
 from typing import NamedTuple
 
 import discord
@@ -25,6 +26,7 @@ from moot.model.errors import Conflict, Leaving, MootError, NotFound
 
 MOST_INTERRUPTS = 3  # in a row
 MOST_WAITING = 20  # messages
+REST_KEPT = "Nothing more of it is told here; all of it is kept in Moot."
 LOOK_SECONDS = 15.0  # news may be lost; nobody waits longer than this for what is there
 
 log = logging.getLogger(__name__)
@@ -104,24 +106,36 @@ class Bound:
             await self._premises.channels.note_trouble(self.binding.id, None)
             self.binding = replace(self.binding, trouble=None)
         live = await self.live()
-        active = live is not None and await self._author_of(live) == str(message.author.id)
-        if live is not None and active and is_stop(message.content):
+        speaking = live or (self._telling.run if self._telling and self._telling.is_behind else None)
+        active = speaking is not None and await self._author_of(speaking) == str(message.author.id)
+        if active and is_stop(message.content):
             await self.stop()
+            if live is None:
+                await reply(message, REST_KEPT)
         elif len(self._waiting) >= MOST_WAITING:
             await reply(message, f"{MOST_WAITING} messages wait already: write again when they are answered.")
         else:
             await self._premises.channels.hear(self.binding.id, str(message.id))
             if active and self._telling is not None and self._telling.in_tools:
-                self._waiting.appendleft(Heard(message))
+                in_front = sum(not heard.at for heard in self._waiting)
+                self._waiting.insert(in_front, Heard(message))
             else:
                 self._waiting.append(Heard(message, time.time()))
         self.stir()
 
     async def stop(self, participant: str | None = None) -> bool:
-        """Stop what goes on, or one participant; tell whether anything did."""
-        live = await self.live()
+        """Stop what goes on, or one participant; tell whether anything did.
+
+        What was said to its end and is still being told is told no further.
+        """
+        live, telling = await self.live(), self._telling
         if live is not None:
             await self._premises.runs.wish_stop(self.binding.tenant, live.id, participant)
+            if telling and telling.run.id == live.id:
+                return True
+        if participant is None and telling and telling.is_behind:
+            telling.drop()
+            return True
         return live is not None
 
     async def live(self) -> Run | None:
@@ -137,7 +151,11 @@ class Bound:
         return self._telling.questions if self._telling else []
 
     async def _author_of(self, run: Run) -> str | None:
-        return (await self._premises.channels.told(self.binding.id, run.id)).author
+        """Return who asked for a run here; those who go on by themselves do so for whoever asked before."""
+        runs = await self._premises.runs.of(self.binding.tenant, run.discussion)
+        before = takewhile(lambda one: one.id != run.id, runs)
+        asked = [one for one in (*before, run) if one.mode != "continue"]
+        return (await self._premises.channels.told(self.binding.id, asked[-1].id)).author if asked else None
 
     async def _take_up(self) -> None:
         """Say what was heard before the last end of this process, and not said."""
@@ -175,6 +193,8 @@ class Bound:
             async with self._saying:
                 if self._telling is not None and self._interrupts:
                     self._telling.drop()
+                elif self._telling is not None:
+                    self._telling.hurry()
                 started = await self._said(message)
                 await channels.said(self.binding.id, id, started.run.id, str(message.author.id))
         except Leaving:
@@ -254,7 +274,7 @@ class Bound:
             self._telling = None
         if trouble:
             await self.give_up(trouble)
-        else:
+        elif not telling.dropped:
             await self._pass_on(run)
         self._stirred.set()
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from moot.channels.discord.messages import Kind, Part, closed, fitted, joined
+from moot.channels.discord.messages import Kind, Part, closed, gather
 from moot.channels.discord.pieces import Piece
 
 Degree = Literal[
@@ -38,7 +38,7 @@ class Delivery:
         """Return what is to be sent now; the rest is gathered."""
         due: list[Send] = []
         for piece in pieces:
-            self._gather(piece)
+            gather(self._gathered, piece)
             due += self._send(self._due())
         return due
 
@@ -46,19 +46,11 @@ class Delivery:
         """Send these pieces and all that is gathered, and close the marks that are still open."""
         due = self.take(pieces[:-1])
         for last in pieces[-1:]:
-            self._gather(last)
+            gather(self._gathered, last)
         parts, self._gathered = self._gathered, []
         if parts and parts[-1].kind == "text":
             parts[-1] = Part(closed(parts[-1].text.strip()), "text")
         return [*due, *self._send(parts)]
-
-    def _gather(self, piece: Piece) -> None:
-        for part in fitted(piece):
-            together = joined(self._gathered[-1], part) if self._gathered else None
-            if together is None:
-                self._gathered.append(part)
-            else:
-                self._gathered[-1] = together
 
     def _due(self) -> list[Part]:
         """Take out what need not wait: all, or where messages are gathered those that are full."""

@@ -7,9 +7,10 @@ from msgspec import Struct
 
 from moot.channels.discord.boundaries import cut
 from moot.channels.discord.pieces import Code, Piece, Prose, Table
+from moot.channels.discord.segments import Segmenter
 
 LONGEST = 1950  # characters of a message; Discord takes 2,000
-NAME = 40
+NAME = 36  # before a message that is as long as it may be, and in a block because it is a table
 Kind = Literal["text", "code", "table"]
 _FENCE = "```"
 _RUN = re.compile("`{3,}")
@@ -69,9 +70,23 @@ def unmarked(name: str) -> str:
     return "".join(char for char in name if char not in "*_`~|")[:NAME]
 
 
+def gather(parts: list[Part], piece: Piece) -> None:
+    """Add a piece to some parts, as far as it fits to the last of them."""
+    for part in fitted(piece):
+        together = joined(parts[-1], part) if parts else None
+        if together is None:
+            parts.append(part)
+        else:
+            parts[-1] = together
+
+
 def messages_of(text: str) -> list[str]:
     """Cut a text that is shown as it is into messages."""
-    return [part for piece in _cut(text) if (part := piece.strip())]
+    parts: list[Part] = []
+    segments = Segmenter(sentences=False)
+    for piece in [*segments.feed(text), *segments.end()]:
+        gather(parts, piece)
+    return [part for one in parts if (part := one.text.strip())]
 
 
 def _cut(text: str) -> list[str]:

@@ -25,7 +25,10 @@ Admit = Callable[[str, str], Awaitable[None]]  # an account and a mode; raises B
 
 
 class Premises(Struct, frozen=True, kw_only=True):
-    """`model` is asked where none is named, `degree` says how answers are delivered, `thoughts` is the thought-log."""
+    """`model` is asked where none is named, `thoughts` is the thought-log.
+
+    `degree` says how answers are delivered, `guard` whether they are cut where they go on with somebody else's words.
+    """
 
     caller: Caller
     database: Database
@@ -44,5 +47,6 @@ class Premises(Struct, frozen=True, kw_only=True):
     painter: Painter
     permissions: Permissions
     degree: Degree = 1
+    guard: bool = False
     thoughts: str | None = None
     model: str | None = None

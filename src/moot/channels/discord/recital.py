@@ -36,23 +36,28 @@ from moot.model.events import (
 from moot.model.participants import Participant
 
 WORTH_TELLING: frozenset[NoticeKind] = frozenset(
-    {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing"}
+    {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing", "tools", "still_working"}
 )
 
 
 class Recital:
-    """`opening` is posted first: what was said elsewhere; `notice` before the first answer: what that replies to."""
+    """`opening` is posted first: what was said elsewhere; `notice` before the first answer: what that replies to.
+
+    With a `guard` an answer ends where it goes on with the words of somebody else at the table.
+    """
 
     def __init__(
         self,
         *,
         degree: Degree,
+        guard: bool = False,
         members: tuple[Member, ...] = (),
         opening: tuple[Speaker, Sequence[str]] | None = None,
         notice: str = "",
         chance: Callable[[], float],
     ) -> None:
         self._degree = degree
+        self._guard = guard
         self._members = members
         self._opening = opening
         self._notice = notice
@@ -64,6 +69,7 @@ class Recital:
         self._floor: Seat | None = None
         self._next = 0
         self._drawn = False
+        self._noticed: set[str] = set()
         self._chains: set[Seat] = set()  # turns that go on and have called a tool
         self._questions = Questions()
 
@@ -110,7 +116,8 @@ class Recital:
     def _told_beside(self, event: Event) -> list[Step]:
         """Tell what nobody at the table says, and how the run ended."""
         match event:
-            case Notice(kind=kind, message=message) if kind in WORTH_TELLING:
+            case Notice(kind=kind, message=message) if kind in WORTH_TELLING and message not in self._noticed:
+                self._noticed.add(message)  # it may be so in every turn, and is told once
                 return [self._aside(message)]
             case SummaryMade(summary=summary):
                 return self._posts(
@@ -136,7 +143,7 @@ class Recital:
         who = self._participants[seat.participant]
         others = tuple(one.name for one in self._participants.values() if one.id != who.id)
         room = Room(speaker=who.name, others=others, members=self._members)
-        self._outlets[seat] = Outlet(degree=self._degree, room=room, chance=self._chance)
+        self._outlets[seat] = Outlet(degree=self._degree, room=room, chance=self._chance, guard=self._guard)
         return void
 
     def _unsay(self, seat: Seat) -> list[Step]:
@@ -171,7 +178,7 @@ class Recital:
                 why = ended.fault.message if ended.fault else "no answer came"
                 steps += [*self._unsay(seat), self._aside(f"{self._name(seat)} failed: {why}")]
             case _:
-                steps += self._say(seat, [*outlet.end(), *_beyond(outlet)]) if outlet else []
+                steps += self._say(seat, [*outlet.end(), *_beyond(outlet), *_cut(ended)]) if outlet else []
                 steps += self._thoughts(seat, ended.message.thoughts)
         return steps + self._pass_on(seat)
 
@@ -230,8 +237,7 @@ class Recital:
         ]
 
     def _aside(self, message: str) -> Post:
-        text = " ".join(message.split())[: LONGEST - 3]
-        return Post(place=self._place(), text=f"-# {text}", speaker=MOOT)
+        return Post(place=self._place(), text=_small(message), speaker=MOOT)
 
     def _place(self) -> int:
         self._next += 1
@@ -248,3 +254,14 @@ def _beyond(outlet: Outlet) -> list[Send]:
     """Say where the rest is of what is too long for a channel."""
     rest = outlet.left_out
     return [Send(f"-# {rest:,} more characters of this answer are kept in Moot.")] if rest else []
+
+
+def _cut(ended: TurnEnded) -> list[Send]:
+    """Say that an answer is not whole, and why."""
+    if ended.status == "partial":
+        return [Send(_small(f"Cut off: {ended.fault.message if ended.fault else 'no more came'}"))]
+    return [Send(_small("Cut at the token limit."))] if ended.finish == "length" else []
+
+
+def _small(message: str) -> str:
+    return f"-# {' '.join(message.split())[: LONGEST - 3]}"

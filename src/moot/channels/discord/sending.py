@@ -24,7 +24,7 @@ TYPING_SECONDS = 2.0  # nothing waits longer only to be seen typing
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 LOOKED_AT = 50  # messages
 CLOCKS_DIFFER = 60.0  # seconds
-UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK = 10008, 10015
+UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, TOO_MANY_WEBHOOKS = 10008, 10015, 30007
 STYLES: dict[Decision, discord.ButtonStyle] = {
     "allow": discord.ButtonStyle.success,
     "always": discord.ButtonStyle.secondary,
@@ -186,17 +186,19 @@ class Line:
         return str(message.id)
 
     async def _found_webhook(self) -> discord.Webhook | None:
-        """Find Moot's webhook of the channel, or make it; None where that is not allowed."""
+        """Find Moot's webhook of the channel, or make it; None where there can be none."""
         if self._webhook is None and not self._bare:
             channel = await self._channel()
             try:
                 own = [one for one in await channel.webhooks() if one.token and one.user == self._client.user]
                 made = own[0] if own else await channel.create_webhook(name=MOOT.name)
-            except discord.Forbidden:
+            except discord.HTTPException as error:
+                if error.status != 403 and error.code != TOO_MANY_WEBHOOKS:
+                    raise
                 self._bare = True
                 log.warning(
-                    "Moot may not manage webhooks in a channel, and speaks there under its own name",
-                    extra={"channel": self._id},
+                    "Moot can have no webhook in a channel, and speaks there under its own name",
+                    extra={"channel": self._id, "reason": error.text},
                 )
                 return None
             self._webhook = discord.Webhook.partial(made.id, made.token or "", session=self._session)

@@ -4,21 +4,22 @@ import asyncio
 import logging
 import random
 from collections import deque
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from moot.channels.discord import drawing
 from moot.channels.discord.letters import Letter, Picture
 from moot.channels.discord.mentions import Member
-from moot.channels.discord.messages import messages_of
+from moot.channels.discord.messages import LONGEST, messages_of
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.questions import Question
 from moot.channels.discord.recital import Recital
-from moot.channels.discord.sending import Line, Refused
+from moot.channels.discord.sending import Closed, Line, Refused
 from moot.channels.discord.steps import Drop, Post, Settle, Speaker, Unsay
 from moot.engine.feeds import event_of
 from moot.model.channels import Binding, Told
 from moot.model.discussions import Run
 from moot.model.errors import MootError
+from moot.model.events import RunEnded
 
 TYPING_SECONDS = 8.0  # Discord shows it for 10
 MOST_WAITING = 500  # steps; a reader that is further ahead waits
@@ -40,20 +41,28 @@ class Telling:
         self._line = line
         self._thoughts = thoughts
         self._steps: deque[Post | Unsay | Settle] = deque()
+        self._hesitating = False
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._recital: Recital | None = None
         self._void: set[int] = set()
         self._seq = 0
-        self._dropped = False
+        self._hurry = asyncio.Event()
         self._over = False
         self._clock = asyncio.get_running_loop().time
         self._type_at = 0.0
+        self.dropped = False
         self.told = Told()
 
     @property
     def in_tools(self) -> bool:
         return self._recital is not None and self._recital.in_tools
+
+    @property
+    def is_behind(self) -> bool:
+        """Tell whether something was said that is not yet on its way."""
+        posts = (one for one in self._steps if isinstance(one, Post) and not one.thought)
+        return self._hesitating or any(not self.told.posts.get(one.place) for one in posts)
 
     @property
     def questions(self) -> list[Question]:
@@ -62,11 +71,16 @@ class Telling:
         return [Question(self.run.id, one.call) for one in asked if self.told.posts.get(one.place)]
 
     def drop(self) -> None:
-        """Send nothing more of this run: somebody goes on with something new. No question stays open for that."""
-        self._dropped = True
+        """Send nothing more of this run: somebody wants no more of it, or something new. No question stays open for that."""
+        self.dropped = True
+        self.hurry()
         self._steps = deque(one for one in self._steps if isinstance(one, Settle))
         self._news.set()
         self._room.set()
+
+    def hurry(self) -> None:
+        """Tell what is left without pauses: somebody has heard enough, or waits for something new."""
+        self._hurry.set()
 
     async def tell(self, members: tuple[Member, ...], asked: str | None) -> None:
         """Tell all of a run, to its end; `asked` is the notice that comes before the first answer."""
@@ -74,6 +88,7 @@ class Telling:
         self.told = await channels.told(self._binding.id, self.run.id)
         self._recital = Recital(
             degree=self._premises.degree,
+            guard=self._premises.guard,
             members=members,
             opening=await self._opening(),
             notice=asked or "",
@@ -89,7 +104,11 @@ class Telling:
         if self.told.message is not None or self.run.message is None:
             return None
         message = await self._premises.discussions.message(self.run.discussion, self.run.message)
-        return Speaker(self._premises.caller.name), messages_of(message.content)
+        ids = message.files or ()
+        files = await self._premises.files.several(self._binding.tenant, ids)
+        names = ", ".join(files[id].name for id in ids if id in files)
+        attached = [f"-# Attached there: {names}"[:LONGEST]] if names else []
+        return Speaker(self._premises.caller.name), [*messages_of(message.content), *attached]
 
     async def _hear(self, recital: Recital) -> None:
         """Read the log to the end of the run, and make steps of it."""
@@ -107,15 +126,17 @@ class Telling:
     async def _take(self, recital: Recital, frame: bytes) -> None:
         event = event_of(frame)
         self._seq = event.seq
+        if isinstance(event, RunEnded) and event.status == "stopped":
+            self.hurry()
         for step in recital.hear(event):
             if isinstance(step, Drop):
                 self._forget(step)
-            elif not self._dropped or isinstance(step, Settle):
+            elif not self.dropped or isinstance(step, Settle):
                 await self._keep(step)
         self._news.set()
 
     async def _keep(self, step: Post | Unsay | Settle) -> None:
-        while len(self._steps) >= MOST_WAITING and not self._dropped:
+        while len(self._steps) >= MOST_WAITING and not self.dropped:
             self._room.clear()
             await self._room.wait()
         if isinstance(step, Unsay):
@@ -137,7 +158,7 @@ class Telling:
             while self._steps:
                 step = self._steps.popleft()
                 self._room.set()
-                await self._do(step)
+                await self._do_if_possible(step)
             if self._over:
                 return
             if recital.speaking and self._clock() >= self._type_at:
@@ -151,13 +172,23 @@ class Telling:
                 except TimeoutError:
                     continue
 
+    async def _do_if_possible(self, step: Post | Unsay | Settle) -> None:
+        """Take a step. A thought-log that is closed ends itself alone, and not what is told here."""
+        try:
+            await self._do(step)
+        except Closed as error:
+            if not (isinstance(step, Post) and step.thought):
+                raise
+            log.warning("thoughts are not told: the thought-log is closed", extra={"why": str(error)})
+            self._thoughts = None
+
     async def _do(self, step: Post | Unsay | Settle) -> None:
         match step:
             case _ if self.told.posts.get(step.place):
                 pass  # it is done
             case Post() if self._is_due(step):
                 await self._post(step)
-            case Post() if step.place in self.told.posts and not self._dropped:
+            case Post() if step.place in self.told.posts and not self.dropped:
                 await self._trace(step)
             case Unsay():
                 said = [id for place in step.places if (id := self.told.posts.get(place))]
@@ -172,7 +203,9 @@ class Telling:
         line = self._thoughts if post.thought else self._line
         if line is None:
             return
+        self._hesitating = True
         await self._hesitate(line, post)
+        self._hesitating = False
         if not self._is_due(post):  # it was dropped meanwhile
             return
         doubtful = post.place in self.told.posts
@@ -205,15 +238,20 @@ class Telling:
             self.told.posts[post.place] = message
 
     def _is_due(self, post: Post) -> bool:
-        return post.place not in self._void and not self._dropped
+        return post.place not in self._void and not self.dropped
 
     async def _hesitate(self, line: Line, post: Post) -> None:
-        """Pause and type as somebody would who writes this."""
+        """Pause and type as somebody would who writes this, unless there is a hurry."""
         if post.pause:
-            await asyncio.sleep(post.pause)
-        if post.typing:
+            await self._wait(post.pause)
+        if post.typing and not self._hurry.is_set():
             await line.type()
-            await asyncio.sleep(post.typing)
+            await self._wait(post.typing)
+
+    async def _wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
 
     async def _letter(self, post: Post) -> Letter:
         picture = await self._picture(post)
@@ -251,6 +289,6 @@ class Telling:
 
 def reply_notice(author: str, text: str, link: str) -> str:
     """Say which message is answered, since what comes by a webhook cannot be a reply."""
-    line = " ".join(text.split())
+    line = " ".join(text.replace("```", "").split())
     shown = line if len(line) <= PREVIEW else f"{line[:PREVIEW].rstrip()}…"
     return f"-# Replying to {author}: {shown} ({link})"

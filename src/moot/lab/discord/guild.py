@@ -13,6 +13,7 @@ Dispatch = Callable[[str, Json], None]
 
 EPOCH = 1_420_070_400_000  # milliseconds: the year in which Discord begins to count
 LONGEST = 2000
+MOST_WEBHOOKS = 15  # of a channel
 REFUSED_NAMES = ("discord", "clyde")
 EDITED: Json = {"content": "", "components": []}
 ALL_PERMISSIONS = str(2**50 - 1)
@@ -89,6 +90,8 @@ class Guild:
     def add_webhook(self, channel: Channel, name: str) -> Json:
         if not channel.webhooks_allowed:
             raise Refusal(403, 50013, "Missing Permissions")
+        if len([one for one in self.webhooks.values() if one["channel_id"] == channel.id]) >= MOST_WEBHOOKS:
+            raise Refusal(400, 30007, f"Maximum number of webhooks reached ({MOST_WEBHOOKS})")
         id = self.new_id()
         made = {
             "id": id,

@@ -161,11 +161,11 @@ class Telling:
         if not turn.heard and ended.message.text and ended.status in ANSWERED:
             turn.waiting.append(ended.message.text)
         if ended.status != "completed" and (self._several or not self._is_content(ended.seat)):
-            turn.waiting.append(f"\n\n{_note(ended)}" if turn.heard else _note(ended))
+            turn.waiting.append(f"\n\n{_note(ended)}" if turn.heard or turn.waiting else _note(ended))
         elif ended.status not in ANSWERED and turn.told:
             turn.waiting.append(ANEW)  # another one may speak instead
-        if self._is_content(ended.seat) and ended.finish in FINISHES:
-            self.finish = FINISHES[ended.finish]
+        if self._is_content(ended.seat):
+            self.finish = _finish(ended) or self.finish
         turn.over = True
         if self._floor == ended.seat:
             yield Bit("".join(turn.waiting), self._is_content(ended.seat))
@@ -245,6 +245,13 @@ class Telling:
 
     def _gap(self, *, is_content: bool) -> str:
         return "\n\n" if (self._content if is_content else self._reasoning) else ""
+
+
+def _finish(ended: TurnEnded) -> Finish | None:
+    """Say how an answer ended that is not whole; to these clients one that broke off was cut at its length."""
+    if ended.finish in FINISHES:
+        return FINISHES[ended.finish]
+    return "length" if ended.status == "partial" else None
 
 
 def _note(ended: TurnEnded) -> str:

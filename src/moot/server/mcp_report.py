@@ -25,6 +25,7 @@ from moot.server.allowing import how_to_allow
 
 TAIL = 80  # characters of what somebody is saying that are shown on the way
 MOST = 300_000  # characters of answers in one result: clients take no message of any size
+CUT = "Cut at the token limit."
 STAGES = {
     "initial": "The round of first answers",
     "debate": "The debate",
@@ -45,7 +46,7 @@ class Said(Struct, frozen=True, kw_only=True):
     fault: str | None = None
 
 
-class Hearing:
+class Report:
     """Follows the events of one run."""
 
     def __init__(self) -> None:
@@ -115,7 +116,7 @@ class Hearing:
             text="\n\n".join(
                 part.strip() for part in (turn.message.text, turn.message.details) if part.strip()
             ),
-            fault=turn.fault.message if turn.fault else None,
+            fault=turn.fault.message if turn.fault else CUT if turn.finish == "length" else None,
         )
 
     def _name(self, participant: str) -> str:
@@ -142,6 +143,6 @@ def _block(one: Said, *, alone: bool) -> Iterator[str]:
     if one.text:
         yield one.text
     if one.fault:
-        yield f"[{one.status}: {one.fault}]"
+        yield f"[{one.fault}]" if one.status == "completed" else f"[{one.status}: {one.fault}]"
     elif one.status not in ANSWERED:
         yield f"[{one.status}]"

@@ -4,14 +4,14 @@ from msgspec.structs import replace
 
 from moot.model.directed import STAGE
 from moot.model.events import ApprovalWanted, Event, RunEnded, StageStarted, TurnEnded
-from moot.server.mcp_hearing import MOST, TAIL, Hearing, Said, written
+from moot.server.mcp_report import MOST, TAIL, Report, Said, written
 from tests.channels.dialogue import BROKE, begins, ends, notice, opens, retracts, says, sits_down
 
 TWO = sits_down("a/one", "b/two")
 
 
-def heard(*events: Event) -> tuple[Hearing, list[str]]:
-    hearing = Hearing()
+def heard(*events: Event) -> tuple[Report, list[str]]:
+    hearing = Report()
     return hearing, [words for event in events if (words := hearing.hear(event))]
 
 
@@ -19,7 +19,7 @@ def at(turn: TurnEnded, stage: str, round: int = 0) -> TurnEnded:
     return replace(turn, stage=stage, round=round)
 
 
-def texts(hearing: Hearing) -> list[tuple[str, str]]:
+def texts(hearing: Report) -> list[tuple[str, str]]:
     return [(one.name, one.text) for one in hearing.said]
 
 
@@ -131,6 +131,11 @@ def test_several_are_written_under_their_names_and_failures_with_their_reason() 
         "## Alpha (a/one)\n\nYes.\n\n## Beta (a/one)\n\n[failed: The connection broke.]\n\n"
         "## Gamma (a/one)\n\nWell\n\n[stopped]"
     )
+
+
+def test_an_answer_that_was_cut_says_so() -> None:
+    hearing, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), ends("alpha", "Ye", finish="length"))
+    assert written(hearing.said) == "Ye\n\n[Cut at the token limit.]"
 
 
 def test_where_nobody_spoke_that_is_said() -> None:
