@@ -72,7 +72,7 @@ async def test_one_voice_thinks_further_and_a_lesson_takes_more_turns(server: Mo
     await expect(table.get_by_role("button", name="Go on")).to_be_disabled()
     await table.get_by_label("For how many turns").fill("1")
     await table.get_by_role("button", name="Go on").click()
-    await expect(said.get_by_text("The lesson is over. All 1 turns were taken.")).to_have_count(2)
+    await expect(said.get_by_text("The lesson is over. The one turn was taken.")).to_have_count(2)
     await expect(said.get_by_role("listitem")).to_have_count(2)
     await axe(page)
 

@@ -204,6 +204,7 @@ async def test_a_stop_after_the_end_does_not_undo_it() -> None:
 
     provider = HttpProvider("openai", WIRES["openai"](), "http://replay", Lingering([HELLO + DONE]))
     result = (await take(provider, "x", stop=stop)).result
+    assert stop.reason is not None
     assert (result.status, result.text) == ("completed", "Hello")
 
 

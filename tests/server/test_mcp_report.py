@@ -11,16 +11,16 @@ TWO = sits_down("a/one", "b/two")
 
 
 def heard(*events: Event) -> tuple[Report, list[str]]:
-    hearing = Report()
-    return hearing, [words for event in events if (words := hearing.hear(event))]
+    report = Report()
+    return report, [words for event in events if (words := report.hear(event))]
 
 
 def at(turn: TurnEnded, stage: str, round: int = 0) -> TurnEnded:
     return replace(turn, stage=stage, round=round)
 
 
-def texts(hearing: Report) -> list[tuple[str, str]]:
-    return [(one.name, one.text) for one in hearing.said]
+def texts(report: Report) -> list[tuple[str, str]]:
+    return [(one.name, one.text) for one in report.said]
 
 
 def test_what_goes_on_is_told_as_it_goes_on() -> None:
@@ -52,7 +52,7 @@ def test_a_call_that_waits_for_consent_is_told() -> None:
 
 
 def test_the_newest_words_of_all_who_speak_are_shown() -> None:
-    hearing, _ = heard(
+    report, _ = heard(
         TWO,
         begins("alpha"),
         begins("beta"),
@@ -60,12 +60,12 @@ def test_the_newest_words_of_all_who_speak_are_shown() -> None:
         says("alpha", "Two."),
         says("beta", "x" * 500),
     )
-    assert hearing.speaking == f"Alpha: One. Two.\nBeta: {'x' * TAIL}"
-    assert hearing.characters == 510
+    assert report.speaking == f"Alpha: One. Two.\nBeta: {'x' * TAIL}"
+    assert report.characters == 510
 
 
 def test_what_was_taken_back_or_has_ended_is_not_shown() -> None:
-    hearing, _ = heard(
+    report, _ = heard(
         TWO,
         begins("alpha"),
         says("alpha", "Hm."),
@@ -73,44 +73,44 @@ def test_what_was_taken_back_or_has_ended_is_not_shown() -> None:
         says("beta", "Yes."),
         ends("beta", "Yes."),
     )
-    assert hearing.speaking == ""
+    assert report.speaking == ""
 
 
 def test_each_ones_last_answer_counts() -> None:
-    hearing, _ = heard(
+    report, _ = heard(
         TWO,
         at(ends("alpha", "First."), "round", 0),
         at(ends("beta", "Second."), "round", 0),
         at(ends("alpha", "Third."), "round", 1),
         at(ends("beta", "", status="failed", trouble=BROKE), "round", 1),
     )
-    assert texts(hearing) == [("Alpha", "Third."), ("Beta", "Second.")]
+    assert texts(report) == [("Alpha", "Third."), ("Beta", "Second.")]
 
 
 def test_a_synthesis_stands_for_all() -> None:
-    hearing, _ = heard(
+    report, _ = heard(
         TWO,
         at(ends("alpha", "Yes."), "initial"),
         at(ends("beta", "No."), "initial"),
         at(ends("alpha", "Perhaps.", details="Because."), "synthesis"),
     )
-    assert texts(hearing) == [("Alpha", "Perhaps.\n\nBecause.")]
+    assert texts(report) == [("Alpha", "Perhaps.\n\nBecause.")]
 
 
 def test_a_synthesis_that_failed_does_not() -> None:
-    hearing, _ = heard(
+    report, _ = heard(
         TWO,
         at(ends("alpha", "Yes."), "initial"),
         at(ends("alpha", status="failed", trouble=BROKE), "synthesis"),
     )
-    assert texts(hearing) == [("Alpha", "Yes.")]
+    assert texts(report) == [("Alpha", "Yes.")]
 
 
 def test_all_of_a_lesson_counts() -> None:
-    hearing, _ = heard(
+    report, _ = heard(
         TWO, *(at(ends(who, f"{turn}"), STAGE, turn) for turn, who in enumerate(("alpha", "beta", "alpha")))
     )
-    assert texts(hearing) == [("Alpha", "0"), ("Beta", "1"), ("Alpha", "2")]
+    assert texts(report) == [("Alpha", "0"), ("Beta", "1"), ("Alpha", "2")]
 
 
 def said(**more: Any) -> Said:
@@ -134,8 +134,8 @@ def test_several_are_written_under_their_names_and_failures_with_their_reason() 
 
 
 def test_an_answer_that_was_cut_says_so() -> None:
-    hearing, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), ends("alpha", "Ye", finish="length"))
-    assert written(hearing.said) == "Ye\n\n[Cut at the token limit.]"
+    report, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), ends("alpha", "Ye", finish="length"))
+    assert written(report.said) == "Ye\n\n[Cut at the token limit.]"
 
 
 def test_where_nobody_spoke_that_is_said() -> None:

@@ -97,7 +97,11 @@ def by_rules(floor: Floor) -> Decided | None:
     if not floor.agents:
         return _decided(floor, END, "Nobody is left who could speak.")
     if floor.turn >= floor.limit:
-        return _decided(floor, END, f"All {floor.limit} turns were taken.")
+        return _decided(
+            floor,
+            END,
+            "The one turn was taken." if floor.limit == 1 else f"All {floor.limit} turns were taken.",
+        )
     if len(turns) == SILENCE and all(one.is_silent for one in turns):
         return _decided(floor, END, "Two turns in a row came to nothing.")
     if len(floor.agents) == 1:

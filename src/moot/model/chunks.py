@@ -10,6 +10,7 @@ from msgspec import Struct
 from moot.model.faults import Fault
 
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
+AT_LIMIT = "Cut at the token limit."  # what is said of an answer that ended by its length
 
 
 class Text(Struct, frozen=True, tag="text"):

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 CHARACTERS_PER_TOKEN = 4.0  # where nobody has counted yet
-FEWEST, MOST = 0.5, 16.0  # characters that a token may have; any other count is about something else
+FEWEST_CHARACTERS, MOST_CHARACTERS = 0.5, 16.0  # of a token; any other count is about something else
 
 
 class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,4 +28,4 @@ class Counted(Struct, frozen=True):
 
     @property
     def is_plausible(self) -> bool:
-        return self.tokens > 0 and FEWEST <= self.characters / self.tokens <= MOST
+        return self.tokens > 0 and FEWEST_CHARACTERS <= self.characters / self.tokens <= MOST_CHARACTERS

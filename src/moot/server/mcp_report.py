@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from moot.model.chunks import AT_LIMIT
 from moot.model.directed import STAGE as LESSON
 from moot.model.events import (
     ANSWERED,
@@ -25,7 +26,6 @@ from moot.server.allowing import how_to_allow
 
 TAIL = 80  # characters of what somebody is saying that are shown on the way
 MOST = 300_000  # characters of answers in one result: clients take no message of any size
-CUT = "Cut at the token limit."
 STAGES = {
     "initial": "The round of first answers",
     "debate": "The debate",
@@ -116,7 +116,7 @@ class Report:
             text="\n\n".join(
                 part.strip() for part in (turn.message.text, turn.message.details) if part.strip()
             ),
-            fault=turn.fault.message if turn.fault else CUT if turn.finish == "length" else None,
+            fault=turn.fault.message if turn.fault else AT_LIMIT if turn.finish == "length" else None,
         )
 
     def _name(self, participant: str) -> str:

@@ -5,6 +5,7 @@ SQLite has one writer, so all writes of this process queue for one connection; r
 
 import asyncio
 import contextlib
+import logging
 import sqlite3
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -23,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from moot.model.errors import BadSettings, StoreUnavailable
 
 BUSY_SECONDS = 5.0
+CLOSING_SECONDS = 5.0
 READERS = 4
 CONNECTIONS = 12
 
@@ -39,6 +41,8 @@ BUSY = "The database is busy; try again in a moment."
 Topic = Literal["moot_events", "moot_control", "moot_changes"]
 Handler = Callable[[str], None]
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 class Database:
@@ -163,10 +167,12 @@ class Database:
 async def _returned(engine: AsyncEngine) -> None:
     """Wait for connections that are being given back: whoever is cancelled leaves that behind, and nobody closes it."""
     pool = cast(QueuePool, engine.pool)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(BUSY_SECONDS):
+    try:
+        async with asyncio.timeout(CLOSING_SECONDS):
             while pool.checkedout():  # noqa: ASYNC110 - a pool tells nobody of it
                 await asyncio.sleep(0.01)
+    except TimeoutError:
+        log.warning("the database is closed while somebody uses it", extra={"connections": pool.checkedout()})
 
 
 @contextlib.contextmanager

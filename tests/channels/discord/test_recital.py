@@ -258,7 +258,10 @@ def test_thoughts_go_to_the_thought_log() -> None:
     [
         (Notice(kind="fallback", message="Beta answered instead."), [("Moot", "-# Beta answered instead.")]),
         (Notice(kind="retry", message="Again."), []),
-        (Notice(kind="still_working", message="Still working."), [("Moot", "-# Still working.")]),
+        (
+            Notice(kind="still_working", message="Still working.", participant="alpha"),
+            [("Moot", "-# Alpha: Still working.")],
+        ),
         (Notice(kind="tools", message="They are left out."), [("Moot", "-# They are left out.")]),
         (
             SummaryMade(

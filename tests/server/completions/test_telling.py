@@ -228,6 +228,8 @@ def test_an_answer_that_was_cut_says_so() -> None:
     assert heard(plan("single", 1), ends(A, "Fo", finish="length")).finish == "length"
     told = heard(plan("debate"), ends(A, "Summed", "synthesis", status="partial", why="Broke off."))
     assert (told.content, told.finish) == ("Summed\n\n[cut off: Broke off.]", "length")
+    told = heard(plan("debate"), ends(A, "Half", "initial", status="partial", why="Broke off."))
+    assert (told.content, told.finish) == ("Half\n\n[cut off: Broke off.]", "length")
 
 
 @given(

@@ -33,10 +33,11 @@ log = logging.getLogger(__name__)
 
 
 class Heard(NamedTuple):
-    """What somebody wrote, and when it came; without that it interrupts nobody."""
+    """What somebody wrote, and when it came; without that it interrupts nobody. What goes `first` waits for nobody else."""
 
     message: discord.Message
     at: float = 0.0
+    first: bool = False
 
 
 class Bound:
@@ -117,8 +118,8 @@ class Bound:
         else:
             await self._premises.channels.hear(self.binding.id, str(message.id))
             if active and self._telling is not None and self._telling.in_tools:
-                in_front = sum(not heard.at for heard in self._waiting)
-                self._waiting.insert(in_front, Heard(message))
+                in_front = sum(heard.first for heard in self._waiting)
+                self._waiting.insert(in_front, Heard(message, first=True))
             else:
                 self._waiting.append(Heard(message, time.time()))
         self.stir()
@@ -131,12 +132,11 @@ class Bound:
         live, telling = await self.live(), self._telling
         if live is not None:
             await self._premises.runs.wish_stop(self.binding.tenant, live.id, participant)
-            if telling and telling.run.id == live.id:
-                return True
-        if participant is None and telling and telling.is_behind:
-            telling.drop()
-            return True
-        return live is not None
+        is_of_live = live is not None and telling is not None and telling.run.id == live.id
+        if participant is not None or is_of_live or telling is None or not telling.is_behind:
+            return live is not None
+        telling.drop()
+        return True
 
     async def live(self) -> Run | None:
         """Return the newest run that goes on in the discussion."""
@@ -152,10 +152,12 @@ class Bound:
 
     async def _author_of(self, run: Run) -> str | None:
         """Return who asked for a run here; those who go on by themselves do so for whoever asked before."""
-        runs = await self._premises.runs.of(self.binding.tenant, run.discussion)
-        before = takewhile(lambda one: one.id != run.id, runs)
-        asked = [one for one in (*before, run) if one.mode != "continue"]
-        return (await self._premises.channels.told(self.binding.id, asked[-1].id)).author if asked else None
+        asked = run
+        if run.message is None:
+            runs = await self._premises.runs.of(self.binding.tenant, run.discussion)
+            before = [one for one in takewhile(lambda one: one.id != run.id, runs) if one.message is not None]
+            asked = before[-1] if before else run
+        return (await self._premises.channels.told(self.binding.id, asked.id)).author
 
     async def _take_up(self) -> None:
         """Say what was heard before the last end of this process, and not said."""
@@ -280,7 +282,7 @@ class Bound:
 
     async def _pass_on(self, run: Run) -> None:
         """Let whoever was named go on, unless a person wants to say something."""
-        if not self._waiting:
+        if not self._waiting and not self._saying.locked():
             await go_on_with_who_was_named(self._premises, run)
 
     async def give_up(self, trouble: str) -> None:

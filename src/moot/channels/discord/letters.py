@@ -6,11 +6,9 @@ from hashlib import sha256
 import discord
 from msgspec import Struct
 
-from moot.channels.discord.messages import unmarked
+from moot.channels.discord.messages import ASIDE, unmarked
 from moot.channels.discord.questions import Question
 from moot.channels.discord.steps import MOOT, Speaker
-
-ASIDE = "-# "  # how small print begins
 
 
 class Picture(Struct, frozen=True):

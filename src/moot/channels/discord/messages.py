@@ -10,6 +10,7 @@ from moot.channels.discord.pieces import Code, Piece, Prose, Table
 from moot.channels.discord.segments import Segmenter
 
 LONGEST = 1950  # characters of a message; Discord takes 2,000
+ASIDE = "-# "  # how small print begins
 NAME = 36  # before a message that is as long as it may be, and in a block because it is a table
 Kind = Literal["text", "code", "table"]
 _FENCE = "```"
@@ -80,12 +81,17 @@ def gather(parts: list[Part], piece: Piece) -> None:
             parts[-1] = together
 
 
+def small(text: str) -> str:
+    """Write a line in small print."""
+    return f"{ASIDE}{' '.join(text.split())}"[:LONGEST]
+
+
 def messages_of(text: str) -> list[str]:
-    """Cut a text that is shown as it is into messages."""
+    """Cut a text that somebody wrote into messages; a table in it is text as any other."""
     parts: list[Part] = []
     segments = Segmenter(sentences=False)
     for piece in [*segments.feed(text), *segments.end()]:
-        gather(parts, piece)
+        gather(parts, Prose(piece.text) if isinstance(piece, Table) else piece)
     return [part for one in parts if (part := one.text.strip())]
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 
 from moot.channels.discord.delivery import Degree, Send
 from moot.channels.discord.mentions import Member
-from moot.channels.discord.messages import LONGEST, messages_of
+from moot.channels.discord.messages import messages_of, small
 from moot.channels.discord.outlet import Outlet
 from moot.channels.discord.questions import CUT_OFF, OUTCOMES, Asked, Questions
 from moot.channels.discord.room import Room
 from moot.channels.discord.steps import MOOT, Drop, Post, Settle, Speaker, Step, Unsay, speaker_of
+from moot.model.chunks import AT_LIMIT
 from moot.model.directed import USER
 from moot.model.events import (
     ActionTaken,
@@ -36,7 +37,7 @@ from moot.model.events import (
 from moot.model.participants import Participant
 
 WORTH_TELLING: frozenset[NoticeKind] = frozenset(
-    {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing", "tools", "still_working"}
+    {"fallback", "gave_up", "lead_replaced", "agreed", "cap", "missing", "tools"}
 )
 
 
@@ -116,6 +117,9 @@ class Recital:
     def _told_beside(self, event: Event) -> list[Step]:
         """Tell what nobody at the table says, and how the run ended."""
         match event:
+            case Notice(kind="still_working", message=message, participant=who):
+                name = f"{self._participants[who].name}: " if who in self._participants else ""
+                return [self._aside(f"{name}{message}")]  # each time anew, and of whom
             case Notice(kind=kind, message=message) if kind in WORTH_TELLING and message not in self._noticed:
                 self._noticed.add(message)  # it may be so in every turn, and is told once
                 return [self._aside(message)]
@@ -237,7 +241,7 @@ class Recital:
         ]
 
     def _aside(self, message: str) -> Post:
-        return Post(place=self._place(), text=_small(message), speaker=MOOT)
+        return Post(place=self._place(), text=small(message), speaker=MOOT)
 
     def _place(self) -> int:
         self._next += 1
@@ -253,15 +257,11 @@ class Recital:
 def _beyond(outlet: Outlet) -> list[Send]:
     """Say where the rest is of what is too long for a channel."""
     rest = outlet.left_out
-    return [Send(f"-# {rest:,} more characters of this answer are kept in Moot.")] if rest else []
+    return [Send(small(f"{rest:,} more characters of this answer are kept in Moot."))] if rest else []
 
 
 def _cut(ended: TurnEnded) -> list[Send]:
     """Say that an answer is not whole, and why."""
     if ended.status == "partial":
-        return [Send(_small(f"Cut off: {ended.fault.message if ended.fault else 'no more came'}"))]
-    return [Send(_small("Cut at the token limit."))] if ended.finish == "length" else []
-
-
-def _small(message: str) -> str:
-    return f"-# {' '.join(message.split())[: LONGEST - 3]}"
+        return [Send(small(f"Cut off: {ended.fault.message if ended.fault else 'no more came'}"))]
+    return [Send(small(AT_LIMIT))] if ended.finish == "length" else []

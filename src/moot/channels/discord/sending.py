@@ -24,7 +24,8 @@ TYPING_SECONDS = 2.0  # nothing waits longer only to be seen typing
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 LOOKED_AT = 50  # messages
 CLOCKS_DIFFER = 60.0  # seconds
-UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, TOO_MANY_WEBHOOKS = 10008, 10015, 30007
+UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK = 10008, 10015
+TOO_MANY_WEBHOOKS = {30007, 30058}  # of a channel, of a guild
 STYLES: dict[Decision, discord.ButtonStyle] = {
     "allow": discord.ButtonStyle.success,
     "always": discord.ButtonStyle.secondary,
@@ -193,7 +194,7 @@ class Line:
                 own = [one for one in await channel.webhooks() if one.token and one.user == self._client.user]
                 made = own[0] if own else await channel.create_webhook(name=MOOT.name)
             except discord.HTTPException as error:
-                if error.status != 403 and error.code != TOO_MANY_WEBHOOKS:
+                if not isinstance(error, discord.Forbidden) and error.code not in TOO_MANY_WEBHOOKS:
                     raise
                 self._bare = True
                 log.warning(

@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from moot.channels.discord import drawing
 from moot.channels.discord.letters import Letter, Picture
 from moot.channels.discord.mentions import Member
-from moot.channels.discord.messages import LONGEST, messages_of
+from moot.channels.discord.messages import messages_of, small
 from moot.channels.discord.premises import Premises
 from moot.channels.discord.questions import Question
 from moot.channels.discord.recital import Recital
@@ -107,7 +107,7 @@ class Telling:
         ids = message.files or ()
         files = await self._premises.files.several(self._binding.tenant, ids)
         names = ", ".join(files[id].name for id in ids if id in files)
-        attached = [f"-# Attached there: {names}"[:LONGEST]] if names else []
+        attached = [small(f"Attached there: {names}")] if names else []
         return Speaker(self._premises.caller.name), [*messages_of(message.content), *attached]
 
     async def _hear(self, recital: Recital) -> None:
@@ -257,7 +257,7 @@ class Telling:
         picture = await self._picture(post)
         text = post.text
         if post.kind == "board":
-            text = "" if picture else "-# The whiteboard could not be painted; it is on the page."
+            text = "" if picture else small("The whiteboard could not be painted; it is on the page.")
         elif picture is not None:
             text = ""
         elif post.kind == "table":
@@ -291,4 +291,4 @@ def reply_notice(author: str, text: str, link: str) -> str:
     """Say which message is answered, since what comes by a webhook cannot be a reply."""
     line = " ".join(text.replace("```", "").split())
     shown = line if len(line) <= PREVIEW else f"{line[:PREVIEW].rstrip()}…"
-    return f"-# Replying to {author}: {shown} ({link})"
+    return small(f"Replying to {author}: {shown} ({link})")

@@ -207,7 +207,9 @@ class Telling:
         newest = [turn for turn in given if (turn.stage, turn.round) == (given[-1].stage, given[-1].round)]
         for turn in newest:
             name = f"**{self._name(turn.seat)}**\n\n" if len(newest) > 1 else ""
-            yield Bit(f"{self._gap(is_content=True)}{name}{turn.message.text}", is_content=True)
+            note = f"\n\n{_note(turn)}" if turn.status != "completed" else ""
+            self.finish = _finish(turn) or self.finish
+            yield Bit(f"{self._gap(is_content=True)}{name}{turn.message.text}{note}", is_content=True)
 
     def _failure(self, ended: RunEnded) -> ProviderError:
         faults = [turn.fault for turn in self._ended if turn.fault is not None]
