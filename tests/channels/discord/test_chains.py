@@ -51,3 +51,21 @@ async def test_who_asked_can_stop_those_who_go_on_by_themselves(
             ("consensus", "completed"),
             ("continue", "stopped"),
         ]
+
+
+async def test_who_asked_can_stop_an_answer_that_is_made_anew_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        here.say("Hello.")
+        await here.shown("A brief answer.")
+        await here.over()
+        discussion = await here.discussion()
+        [_, answer] = await here.house.discussions.messages(discussion)
+        caller = await here.house.accounts.ensure_local()
+        anew = (await here.house.revising.again(caller, discussion, answer.id, "scripted/hanging")).run
+        here.say("stop")
+        await here.over()
+        assert (await here.house.runs.get("local", anew.id)).status == "stopped"
+        assert len(await here.house.discussions.messages(discussion)) == 2, "nobody was told of the stop"
