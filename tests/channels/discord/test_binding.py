@@ -1,4 +1,5 @@
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from unittest.mock import AsyncMock, MagicMock
 
@@ -8,7 +9,7 @@ import pytest
 from moot.channels.discord.binding import REST_KEPT, Bound
 from moot.engine.hall import Saying
 from moot.model.errors import Busy
-from tests.channels.discord.parley import parley
+from tests.channels.discord.parley import Parley, parley
 
 
 async def test_a_follow_up_of_who_asked_interrupts_and_drops_what_was_not_told(
@@ -71,12 +72,19 @@ async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
         assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "stopped")]
 
 
+@asynccontextmanager
+async def slowly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Parley]:
+    """Tell one message, and then type for longer than anybody waits."""
+    monkeypatch.setattr("moot.channels.discord.delivery.typing_seconds", lambda *_: 600.0)
+    async with parley(folder, monkeypatch, degree=2) as here:
+        yield here
+
+
 @pytest.mark.parametrize("by_command", [False, True])
 async def test_a_stop_ends_also_what_is_still_being_told_when_the_run_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_command: bool
 ) -> None:
-    monkeypatch.setattr("moot.channels.discord.delivery.typing_seconds", lambda *_: 600.0)
-    async with parley(tmp_path, monkeypatch, degree=2) as here:
+    async with slowly(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/one")
         here.say("Why?")
         await here.shown("The first word.")
@@ -95,8 +103,7 @@ async def test_a_stop_ends_also_what_is_still_being_told_when_the_run_is_over(
 async def test_a_stop_of_the_run_tells_what_was_said_without_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moot.channels.discord.delivery.typing_seconds", lambda *_: 600.0)
-    async with parley(tmp_path, monkeypatch, degree=2) as here:
+    async with slowly(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/hanging")
         here.say("Tell me all.")
         await here.shown("It begins.")
@@ -107,8 +114,7 @@ async def test_a_stop_of_the_run_tells_what_was_said_without_pauses(
 async def test_whoever_says_something_new_does_not_wait_for_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moot.channels.discord.delivery.typing_seconds", lambda *_: 600.0)
-    async with parley(tmp_path, monkeypatch, degree=2) as here:
+    async with slowly(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/one")
         here.say("Why?")
         await here.shown("The first word.")

@@ -204,8 +204,10 @@ class Telling:
         if line is None:
             return
         self._hesitating = True
-        await self._hesitate(line, post)
-        self._hesitating = False
+        try:
+            await self._hesitate(line, post)
+        finally:
+            self._hesitating = False
         if not self._is_due(post):  # it was dropped meanwhile
             return
         doubtful = post.place in self.told.posts
