@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 from moot.lab.server import Lab, serving
 from moot.providers.scripts import BUILT_IN, Scripts
@@ -13,13 +13,33 @@ from moot.providers.transport import Transport
 from tests.taking import LabServer
 
 HERE = Path(__file__).parent
-settings.register_profile("moot", deadline=None)  # a rule is true on a slow machine too
-settings.load_profile("moot")
+# Property tests run in both rings: with few examples in the first, with many in the second. The examples are the same
+# in every run; `--hypothesis-seed=random` looks for others.
+settings.register_profile("default ring", deadline=None, derandomize=True, database=None, max_examples=20)
+settings.register_profile("slow ring", deadline=None, derandomize=True, database=None, max_examples=200)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest come first: whole systems, then the page, then everything else."""
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("slow ring" if _is_slow_ring(config) else "default ring")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Run two files per processor: half of the time a test waits for a process of its own."""
+    return 2 * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2 * (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the files that take longest first: whole systems, then the page, then everything else."""
     items.sort(key=lambda item: (item.path.parent != HERE, item.path.parent != HERE / "page"))
+    if _is_slow_ring(config):
+        for item in items:
+            if is_hypothesis_test(getattr(item, "obj", None)):
+                item.add_marker(pytest.mark.slow)
+
+
+def _is_slow_ring(config: pytest.Config) -> bool:
+    return str(config.getoption("-m")) == "slow"
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Literal
 from uuid import uuid4
 
 import asyncpg
+import pytest
 
 from moot.store.database import Database
 from moot.store.migration import migrate
@@ -19,7 +20,8 @@ from tests.alone import alone
 
 Kind = Literal["sqlite", "postgres"]
 KINDS: tuple[Kind, ...] = ("sqlite", "postgres")
-
+# For tests of code that has no SQL of its own: what it stores is tested on both databases in tests/store.
+SLOW_ON_POSTGRES = ("sqlite", pytest.param("postgres", marks=pytest.mark.slow))
 
 STARTING = Lock()
 MIGRATING = Lock()
