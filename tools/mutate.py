@@ -1,7 +1,6 @@
-"""Mutation check: change one small thing in the source, run the tests of that module, and print the changes that
-no test noticed.
+"""Mutation check: change one small thing in the source, run the tests of its module, print what no test noticed.
 
-Run `python -m tools.mutate --number 150 --seed 1`. The changes are made in a clone of the last commit, with an
+Run `uv run python -m tools.mutate --number 150 --seed 1`. The changes are made in a clone of the last commit, with an
 environment of its own; the working tree is not touched. The exit code is 1 when fewer than `--least` percent of the
 mutants were killed.
 """
@@ -17,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
 from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
@@ -41,6 +41,9 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
+KINDS = ("comparison", "condition", "constant", "line", "return")
+
+
 class Mutant(NamedTuple):
     """One change: `new` stands where the source has the characters from `start` to `end`."""
 
@@ -63,7 +66,7 @@ def modules(source: Path) -> list[Path]:
     ]
 
 
-def test_file(module: Path) -> Path:
+def tests_of(module: Path) -> Path:
     return Path("tests", module.parent, f"test_{module.name}")
 
 
@@ -79,30 +82,33 @@ def mutants(module: Path, text: str) -> Iterator[Mutant]:
 
 
 def _changes(root: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
+    """Yield what is replaced, by what, and the kind of change."""
     for node in _executed(root):
         match node:
             case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
                 changed = copy.deepcopy(node)
                 changed.ops = [COMPARISONS[type(op)]()]
                 yield node, f"({ast.unparse(changed)})", "comparison"
-            case ast.BoolOp():
-                changed_op = copy.deepcopy(node)
-                changed_op.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-                yield node, f"({ast.unparse(changed_op)})", "and/or"
-            case ast.Constant(value=bool() as value):
-                yield node, str(not value), "constant"
-            case ast.Constant(value=int() | float() as value):
-                yield node, repr(value + 1), "constant"
-            case ast.Constant(value=str() as value) if value.isidentifier():
-                # Names and states. Whole sentences are left alone: tests do not repeat every word for people.
-                yield node, repr(value + "_"), "constant"
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
                 yield test, f"(not ({ast.unparse(test)}))", "condition"
+            case ast.Constant(value=value) if (other := _other_constant(value)) is not None:
+                yield node, other, "constant"
             case ast.Expr(value=ast.Call() | ast.Await()) | ast.AugAssign() | ast.Raise():
-                if not _is_log(node):
-                    yield node, "pass", "line"
-            case ast.Return(value=ast.expr() as value) if not _is_none(value):
+                yield node, "pass", "line"
+            case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
                 yield value, "None", "return"
+
+
+def _other_constant(value: object) -> str | None:
+    """Change numbers, truth values, names and states. Sentences stay: tests need not repeat every word for people."""
+    match value:
+        case bool():
+            return str(not value)
+        case int() | float():
+            return repr(value + 1)
+        case str() if value.isidentifier():
+            return repr(f"{value}_")
+    return None
 
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:
@@ -117,30 +123,19 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_declaration(node: ast.AST) -> bool:
+    """Tell whether mypy, and no test, would notice a change; or a reader of the log alone."""
     match node:
-        case ast.Import() | ast.ImportFrom() | ast.JoinedStr():
+        case ast.Import() | ast.ImportFrom() | ast.JoinedStr() | ast.Expr(value=ast.Constant()):
             return True
-        case ast.Expr(value=ast.Constant()):
-            return True
-        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.keyword(arg="frozen" | "kw_only"):
             return True
         case ast.Assign(value=ast.Subscript(value=ast.Name(id="Literal" | "Annotated"))):
             return True
-        case ast.Assign(targets=[ast.Name(id="__all__")]):
-            return True
-    return False
-
-
-def _is_log(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and ast.unparse(node).startswith(("log.", "logging."))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return isinstance(node, ast.Expr) and ast.unparse(node).startswith("log.")
 
 
 def choose(source: Path, number: int, seed: int, only: Sequence[str]) -> list[Mutant]:
-    """Choose by chance among all changes, so that a long module is changed more often than a short one."""
+    """Choose changes of each kind by turns, their places by chance."""
     every = [
         mutant
         for module in modules(source)
@@ -148,7 +143,9 @@ def choose(source: Path, number: int, seed: int, only: Sequence[str]) -> list[Mu
         for mutant in mutants(module, (source / module).read_text("utf-8"))
     ]
     chance = random.Random(seed)  # noqa: S311 - the same seed, the same changes
-    return chance.sample(every, min(number, len(every)))
+    chance.shuffle(every)
+    kinds = [[mutant for mutant in every if mutant.kind == kind] for kind in KINDS]
+    return [mutant for row in zip_longest(*kinds) for mutant in row if mutant is not None][:number]
 
 
 class Clone:
@@ -175,11 +172,11 @@ class Clone:
             path.write_bytes(original)
 
     def passes(self, module: Path) -> bool:
-        """Run the tests of a module, both rings; the first failure ends it."""
-        words = ("-x", "-q", "-n", "0", "-m", "slow or not slow", "--no-header", "--durations=0")
+        """Run the tests of a module in the default ring; the first failure ends it."""
+        words = ("-x", "-n", "0")
         try:
             ended = subprocess.run(  # noqa: S603 - our own words
-                [self.folder / ".venv/bin/python", "-m", "pytest", *words, test_file(module)],
+                [self.folder / ".venv/bin/python", "-m", "pytest", *words, tests_of(module)],
                 cwd=self.folder,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -215,7 +212,9 @@ def check(chosen: Sequence[Mutant], jobs: int) -> list[Mutant]:
         with ThreadPoolExecutor(jobs) as pool:
             for number, (mutant, dead) in enumerate(zip(chosen, pool.map(killed, chosen), strict=True), 1):
                 survivors += [] if dead else [mutant]
-                sys.stdout.write(f"{number}/{len(chosen)} {'killed' if dead else 'SURVIVED'} {show(mutant)}\n")
+                sys.stdout.write(
+                    f"{number}/{len(chosen)} {'killed' if dead else 'SURVIVED'} {show(mutant)}\n"
+                )
                 sys.stdout.flush()
     return survivors
 
