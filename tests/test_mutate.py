@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutate import ROOT, Mutant, choose, modules, mutants, tests_of
+from tools.mutate import ROOT, Mutant, choose, modules, mutants, mirrored_tests
 
 MODULE = Path("part/module.py")
 
@@ -54,5 +54,5 @@ def test_choice_is_the_same_for_the_same_seed() -> None:
 
 def test_every_module_that_is_mutated_has_tests() -> None:
     assert [
-        module for module in modules(ROOT / "src" / "moot") if not (ROOT / tests_of(module)).exists()
+        module for module in modules(ROOT / "src" / "moot") if not (ROOT / mirrored_tests(module)).exists()
     ] == []

@@ -66,7 +66,7 @@ def modules(source: Path) -> list[Path]:
     ]
 
 
-def tests_of(module: Path) -> Path:
+def mirrored_tests(module: Path) -> Path:
     return Path("tests", module.parent, f"test_{module.name}")
 
 
@@ -176,7 +176,7 @@ class Clone:
         words = ("-x", "-n", "0")
         try:
             ended = subprocess.run(  # noqa: S603 - our own words
-                [self.folder / ".venv/bin/python", "-m", "pytest", *words, tests_of(module)],
+                [self.folder / ".venv/bin/python", "-m", "pytest", *words, mirrored_tests(module)],
                 cwd=self.folder,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
