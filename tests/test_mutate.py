@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutate import ROOT, Mutant, choose, modules, mutants, mirrored_tests
+from tools.mutate import ROOT, Mutant, choose, mirrored_tests, modules, mutants
 
 MODULE = Path("part/module.py")
 
