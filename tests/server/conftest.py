@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from moot.store.database import Database
-from tests.databases import KINDS, migrated
+from tests.databases import KINDS, migrated, tmp_path
 from tests.server.house import House, built
+
+__all__ = ["tmp_path"]
 
 
 @pytest.fixture(params=KINDS)

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from moot.store.database import Database
-from tests.databases import KINDS, migrated
+from tests.databases import KINDS, migrated, tmp_path
+
+__all__ = ["tmp_path"]
 
 
 @pytest.fixture(params=KINDS)

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -15,7 +16,8 @@ from moot.store import database as module
 from moot.store.database import Database, mapped_errors
 from moot.store.migration import migrate
 from moot.store.schema import tenant
-from tests.databases import KINDS, Kind, database_url, migrated, server
+from tests.databases import KINDS, Kind, database_url, migrated
+from tests.postgres import address_of, server
 
 SLOW = {
     "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT max(i) FROM n",
@@ -260,11 +262,11 @@ async def test_an_address_that_cannot_be_read_is_refused_without_showing_the_pas
 
 
 async def test_a_database_that_is_not_there_is_told_of_in_words() -> None:
-    address = await asyncio.to_thread(server)
+    parts = urlsplit(await asyncio.to_thread(server))
     nowhere = {
         "postgresql://127.0.0.1:1/moot": r"cannot be reached \(ConnectionRefused",
-        address.replace("/postgres?", "/nothing?"): "create it first",
-        address.replace("postgres:@", "nobody:@"): "refuses the user",
+        address_of("nothing"): "create it first",
+        parts._replace(netloc=f"nobody:@{parts.netloc.rpartition('@')[2]}").geturl(): "refuses the user",
     }
     for url, words in nowhere.items():
         async with Database(url) as database:
