@@ -10,12 +10,12 @@ from sqlalchemy import insert
 from moot.model.accounts import Caller
 from moot.providers.catalogue import ProviderConfig
 from moot.providers.registry import Registry
-from moot.server.app import create_app
 from moot.server.limits import RateLimits
 from moot.store.accounts import Accounts
 from moot.store.database import Database
 from moot.store.rates import Rates
 from moot.store.schema import account, tenant
+from tests.server.apps import lent
 from tests.server.talking import idle
 
 PASSWORD = "correct horse"
@@ -82,7 +82,8 @@ async def built(
             logins_a_minute=logins_a_minute,
         )
         caller = await inside.accounts.ensure_local() if local else None
-        app = create_app(inside.accounts, inside.limits, caller, inside.parts(), metrics_token)
-        transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
-        async with AsyncClient(transport=transport, base_url=base_url) as client:
-            yield House(database, app, client)
+        with lent() as create:
+            app = create(inside.accounts, inside.limits, caller, inside.parts(), metrics_token)
+            transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
+            async with AsyncClient(transport=transport, base_url=base_url) as client:
+                yield House(database, app, client)

@@ -13,8 +13,8 @@ from moot.model.accounts import Caller
 from moot.providers.registry import Registry
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, Script, Scripts
-from moot.server.app import create_app
 from moot.store.database import Database
+from tests.server.apps import lent
 from tests.server.talking import idle
 from tests.store.people import ANNA, BERT
 
@@ -52,10 +52,11 @@ async def knowing(database: Database, settings: Settings | None = None) -> Async
         registry._providers["scripted"] = ScriptedProvider(scripts)
         house = await idle(database, registry, settings)
         tokens = {who: await _token(house, who) for who in (ANNA, BERT)}
-        app = create_app(house.accounts, house.limits, None, house.parts())
-        transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
-        async with AsyncClient(transport=transport, base_url="http://moot.example") as client:
-            yield Api(house, client, scripts, tokens)
+        with lent() as create:
+            app = create(house.accounts, house.limits, None, house.parts(), None)
+            transport = ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
+            async with AsyncClient(transport=transport, base_url="http://moot.example") as client:
+                yield Api(house, client, scripts, tokens)
 
 
 async def _token(house: House, who: str) -> str:

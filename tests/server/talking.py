@@ -18,6 +18,7 @@ from moot.store.appending import Ending, Entry, Kept
 from moot.store.database import Database
 from moot.store.roll import Roll
 from moot.store.sealer import Sealer
+from tests.server.apps import lent
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"
 UNHURRIED = Settings(rates=Rates(messages_a_minute=1_000_000, debates_a_minute=1_000_000))
@@ -95,7 +96,8 @@ async def talking(database: Database) -> AsyncIterator[Talking]:
     async with Registry({}, {}) as registry:
         house = await idle(database, registry)
         house.hall._start = started.append
-        app = await house.app(Settings(), loopback=True)
-        transport = ASGITransport(app=app, raise_app_exceptions=False)
-        async with AsyncClient(transport=transport, base_url="http://localhost") as client:
-            yield Talking(house, app, client, started)
+        with lent() as create:
+            app = await house.app(Settings(), loopback=True, create=create)
+            transport = ASGITransport(app=app, raise_app_exceptions=False)
+            async with AsyncClient(transport=transport, base_url="http://localhost") as client:
+                yield Talking(house, app, client, started)

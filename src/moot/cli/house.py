@@ -5,9 +5,11 @@ import contextlib
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
+
+from litestar import Litestar
 
 from moot.cli.settings import Rates as RateSettings
 from moot.cli.settings import Settings, data_folder
@@ -336,11 +338,13 @@ class House:
     def parts(self) -> Mapping[str, object]:
         return {name: getattr(self, name) for name in PARTS}
 
-    async def app(self, settings: Settings, *, loopback: bool) -> Any:
+    async def app(
+        self, settings: Settings, *, loopback: bool, create: Callable[..., Litestar] = create_app
+    ) -> Any:
         caller = await self.accounts.ensure_local() if _needs_no_login(settings, loopback=loopback) else None
         if caller is None and await self.accounts.nobody_can_log_in():
             log.warning("there is no account that could log in yet: make one with `moot user add NAME`")
-        app = create_app(self.accounts, self.limits, caller, self.parts(), settings.metrics_token)
+        app = create(self.accounts, self.limits, caller, self.parts(), settings.metrics_token)
         page = Page(app, await asyncio.to_thread(read, STATIC))
         return OwnSite(page, loopback=loopback, hosts=frozenset(settings.hosts))
 

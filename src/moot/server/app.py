@@ -97,8 +97,15 @@ def create_app(
     )
 
 
+class _Given(Provide):
+    """One is like no other. Litestar compares them all for every route, and by their fields that took a third of the start."""
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
 def _given(part: object) -> Provide:
     async def give() -> Any:
         return part
 
-    return Provide(give, use_cache=True)
+    return _Given(give, use_cache=True)
