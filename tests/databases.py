@@ -22,6 +22,8 @@ Kind = Literal["sqlite", "postgres"]
 KINDS: tuple[Kind, ...] = ("sqlite", "postgres")
 # For tests of code that has no SQL of its own: what it stores is tested on both databases in tests/store.
 SLOW_ON_POSTGRES = ("sqlite", pytest.param("postgres", marks=pytest.mark.slow))
+# For what differs by database, where the fixture `database` has SQLite alone in the first ring.
+ON_BOTH_DATABASES = pytest.mark.parametrize("database", KINDS, indirect=True)
 
 MIGRATING = Lock()
 

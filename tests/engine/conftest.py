@@ -1,4 +1,4 @@
-"""The same suite on both databases."""
+"""Most of the engine has no SQL of its own, and needs one database; what has it says that it needs both."""
 
 import asyncio
 import gc
@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from moot.store.database import Database
-from tests.databases import KINDS, migrated, tmp_path
+from tests.databases import SLOW_ON_POSTGRES, migrated, tmp_path
 from tests.engine.works import Works
 from tests.store.people import settle
 from tests.store.running import OTHER, WORKER, employ
@@ -18,7 +18,7 @@ from tests.store.running import OTHER, WORKER, employ
 __all__ = ["tmp_path"]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
 async def works(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Works]:
@@ -38,7 +38,7 @@ async def works(
             gc.collect()
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     async with migrated(request.param, tmp_path) as database:
         yield database

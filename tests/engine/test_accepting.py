@@ -9,14 +9,14 @@ import pytest
 from moot.model.errors import Conflict
 from moot.model.personas import PersonaChange, PersonaDraft
 from moot.model.trials import Trial
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.trying import CALLER, Trying, judgement, rewritten, trying
 from tests.store.people import ANNA, settled
 
 SCEPTIC = "shipped_sceptic"
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
     async with settled(request.param, tmp_path) as database, trying(database) as room:
         yield room

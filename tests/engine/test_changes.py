@@ -13,9 +13,12 @@ from moot.model.changes import Activity, Change, DiscussionChanged, DiscussionDe
 from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.permissions import Permissions
+from tests.databases import ON_BOTH_DATABASES
 from tests.store.hearing import SECONDS, listening
 from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.running import WORKER, call_in, employ, start
+
+pytestmark = ON_BOTH_DATABASES
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 Following = AsyncGenerator[list[bytes], None]

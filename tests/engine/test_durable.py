@@ -10,11 +10,15 @@ from moot.engine import books
 from moot.store.database import Database
 from moot.store.runs import Runs
 from moot.store.schema import worker
+from tests.databases import KINDS
 from tests.engine.works import Works
 from tests.store.hearing import eventually
 from tests.store.running import OTHER, WORKER
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.parametrize("works", KINDS, indirect=True),
+]
 
 
 async def test_a_run_is_executed_to_its_end_and_told_of(works: Works) -> None:

@@ -24,7 +24,7 @@ from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.streams.stop import Stop
 from moot.streams.turn import Emit
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.store.people import ANNA, settled
 
 PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1")
@@ -49,7 +49,7 @@ class Model(ScriptedProvider):
             yield chunks
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     async with settled(request.param, tmp_path) as database:
         yield database

@@ -15,6 +15,7 @@ from moot.store.appending import Entry, news_of_others
 from moot.store.database import Database
 from moot.store.events import Events, Standing
 from moot.store.runs import Claim
+from tests.databases import ON_BOTH_DATABASES
 from tests.store.hearing import eventually
 from tests.store.running import first_run
 
@@ -442,6 +443,7 @@ async def test_an_event_is_turned_into_bytes_once() -> None:
         await stream.aclose()
 
 
+@ON_BOTH_DATABASES
 async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) -> None:
     claim, log = await first_run(database), Events(database)
     feeds = Feeds(log)

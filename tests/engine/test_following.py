@@ -24,6 +24,7 @@ from moot.store.discussions import Discussions, tell_change
 from moot.store.events import Events, Standing
 from moot.store.permissions import Permissions
 from moot.store.schema import run
+from tests.databases import ON_BOTH_DATABASES
 from tests.store.hearing import eventually, listening
 from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.running import WORKER, claim, employ, start
@@ -457,6 +458,7 @@ class Elsewhere:
         return id
 
 
+@ON_BOTH_DATABASES
 async def test_on_a_real_database_a_reader_is_told_of_what_is_done_elsewhere(database: Database) -> None:
     await settle(database)
     await employ(database, WORKER)

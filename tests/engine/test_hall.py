@@ -38,10 +38,13 @@ from moot.store.rates import Rates
 from moot.store.runs import Runs, Wishes
 from moot.store.schema import discussion, idempotency, message, run
 from moot.store.token_rates import TokenRates
+from tests.databases import ON_BOTH_DATABASES
 from tests.engine.tables import SPEAKER, Recorded
 from tests.store.hearing import SECONDS, eventually, hearing
 from tests.store.people import ANNA, BERT, settle
 from tests.store.running import WORKER, claim, employ
+
+pytestmark = ON_BOTH_DATABASES
 
 GERMAN = "Warum haben die meisten Tische vier Beine und nicht drei?"
 BLIND = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1")

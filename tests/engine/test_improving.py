@@ -13,14 +13,14 @@ from moot.model.personas import PersonaChange, PersonaDraft
 from moot.providers.scripts import Script
 from moot.store.roll import Roll
 from moot.store.trials import Trials
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.trying import CALLER, Trying, judgement, rewritten, trying
 from tests.store.people import ANNA, settled
 
 SCEPTIC = "shipped_sceptic"
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
     async with settled(request.param, tmp_path) as database, trying(database) as room:
         yield room

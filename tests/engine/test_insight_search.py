@@ -13,7 +13,7 @@ from moot.store.database import Database
 from moot.store.insights import Insights
 from moot.store.projects import Projects
 from moot.store.vectors import Vectors
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.store.finding import insight
 from tests.store.people import ANNA, BERT, discuss, settled
 
@@ -36,7 +36,7 @@ class Letters:
         return [[float(text.lower().count(vowel)) for vowel in "aeiou"] for text in texts]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     async with settled(request.param, tmp_path) as database:
         yield database

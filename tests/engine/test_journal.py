@@ -36,7 +36,7 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.events import Events, Written
 from moot.store.runs import Runs
-from tests.databases import migrated
+from tests.databases import ON_BOTH_DATABASES, migrated
 from tests.store.hearing import eventually
 from tests.store.people import ANNA, discuss
 from tests.store.running import OTHER, answer, claim, claimed, first_run
@@ -188,6 +188,7 @@ Something = st.one_of(
 Appends = st.lists(st.lists(Something, min_size=1, max_size=5), min_size=1, max_size=25)
 
 
+@ON_BOTH_DATABASES
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(appends=Appends, rests=st.lists(st.sampled_from(["no", "a moment", "until written"])))
 async def test_nothing_is_lost_or_moved_whatever_is_said_in_whatever_order(
@@ -211,6 +212,7 @@ async def test_nothing_is_lost_or_moved_whatever_is_said_in_whatever_order(
     assert [bare(e) for e in kept if not is_delta(e)] == [e for e in said if not is_delta(e)]
 
 
+@ON_BOTH_DATABASES
 async def test_deltas_that_wait_together_leave_as_one_for_each_turn_and_kind(desk: Desk) -> None:
     run = await desk.run()
     await run.append([text("a"), text("b"), text("x", "beta"), text("c"), thought("hm")])
@@ -220,6 +222,7 @@ async def test_deltas_that_wait_together_leave_as_one_for_each_turn_and_kind(des
     assert kept == [text("abc"), text("xy", "beta"), thought("hmm"), text("d"), text("e", round=1)]
 
 
+@ON_BOTH_DATABASES
 async def test_numbers_go_on_where_a_former_owner_stopped(desk: Desk) -> None:
     first = await desk.run()
     await first.append([started(), text("a")])
@@ -270,6 +273,7 @@ async def test_after_a_long_time_away_words_do_not_wait_as_long_again(
         await eventually(lambda: len(desk.events.batches) == 2)
 
 
+@ON_BOTH_DATABASES
 async def test_a_turn_that_is_kept_has_its_number_and_is_in_the_log(desk: Desk) -> None:
     run = await desk.run()
     turns = [answer(run.claim, "Round.", participant=who) for who in ("alpha", "beta", "gamma")]
@@ -287,6 +291,7 @@ async def test_a_turn_that_is_kept_has_its_number_and_is_in_the_log(desk: Desk) 
     assert [len(one.messages) for one in turns_kept] == [3]
 
 
+@ON_BOTH_DATABASES
 async def test_who_stops_waiting_disturbs_nobody(desk: Desk) -> None:
     run = await desk.run()
     desk.events.is_there.clear()
@@ -300,6 +305,7 @@ async def test_who_stops_waiting_disturbs_nobody(desk: Desk) -> None:
     assert len(await Discussions(desk.database).messages(run.claim.discussion)) == 2
 
 
+@ON_BOTH_DATABASES
 async def test_a_run_ends_once_and_with_all_that_was_said(desk: Desk) -> None:
     run = await desk.run()
     await run.append([text("Round.")])
@@ -312,6 +318,7 @@ async def test_a_run_ends_once_and_with_all_that_was_said(desk: Desk) -> None:
     assert await Runs(desk.database).claim(run.claim.run, OTHER) is None
 
 
+@ON_BOTH_DATABASES
 async def test_27_whoever_was_taken_over_writes_nothing_and_hears_of_it(desk: Desk) -> None:
     old, other = await desk.run(), await desk.run()
     await old.append([started()])
@@ -406,6 +413,7 @@ async def test_29_when_postgres_breaks_off_all_connections_nothing_is_lost_or_do
         assert desk.fenced == []
 
 
+@ON_BOTH_DATABASES
 async def test_whoever_speaks_faster_than_it_can_be_written_waits(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -434,6 +442,7 @@ async def test_whoever_speaks_faster_than_it_can_be_written_waits(
         assert rounds == list(range(each))
 
 
+@ON_BOTH_DATABASES
 async def test_readers_see_an_event_when_it_is_written_and_not_before(desk: Desk) -> None:
     run = await desk.run()
     feed = desk.journal._feeds.follow(run.claim.run, 0)

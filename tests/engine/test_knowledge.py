@@ -28,7 +28,7 @@ from moot.store.discussions import Discussions
 from moot.store.insights import Insights
 from moot.store.projects import Projects
 from moot.streams.turn import Limits
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.store.people import ANNA, BERT, discuss, settled
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
@@ -89,7 +89,7 @@ class Listening(ScriptedProvider):
         return part.text
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     async with settled(request.param, tmp_path) as database:
         yield database

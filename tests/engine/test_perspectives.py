@@ -15,7 +15,7 @@ from moot.model.personas import PersonaDraft
 from moot.model.perspectives import CATEGORIES, Reply
 from moot.providers.scripts import Script, question
 from tests.context.test_perspectives import voice
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.trying import CALLER, Trying, trying
 from tests.store.people import ANNA, settled
 
@@ -23,7 +23,7 @@ MODEL = "scripted/clerk"
 EIGHT = [voice(f"Voice {place}", CATEGORIES[place // 2]) for place in range(8)]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
     async with settled(request.param, tmp_path) as database, trying(database) as room:
         yield room

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from moot.model.errors import NotFound
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.trying import Trying, trying
 from tests.store.people import ANNA, settled
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
     async with settled(request.param, tmp_path) as database, trying(database) as room:
         yield room

@@ -28,8 +28,11 @@ from moot.store.retries import Retries
 from moot.store.runs import Runs
 from moot.store.schema import run
 from moot.store.token_rates import TokenRates
+from tests.databases import ON_BOTH_DATABASES
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
+
+pytestmark = ON_BOTH_DATABASES
 
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
 DEAR = ScriptedProvider(

@@ -13,12 +13,12 @@ from moot.model.discussions import Message
 from moot.model.errors import Conflict, NotFound, OverBudget
 from moot.model.requests import ModelRequest
 from moot.store.schema import account, message, run
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.engine.parlour import CALLER, Parlour, parlour
 from tests.store.people import ANNA, settled
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Parlour]:
     async with settled(request.param, tmp_path) as database, parlour(database) as room:
         yield room

@@ -9,14 +9,14 @@ from moot.context.assertions import assertions_in
 from moot.model.errors import Conflict, NotFound, ProviderError
 from moot.providers.scripts import question
 from moot.store.trials import Trials
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.trying import ASSERTIONS, CALLER, Trying, judgement, trying
 from tests.store.people import ANNA, settled
 
 TWO = assertions_in(ASSERTIONS)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
     async with settled(request.param, tmp_path) as database, trying(database) as room:
         yield room

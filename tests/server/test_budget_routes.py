@@ -9,7 +9,7 @@ from moot.cli.settings import Settings
 from moot.providers.scripts import Script
 from moot.store.database import Database
 from moot.store.schema import charge, discussion, run
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.knowing import Api, knowing
 from tests.server.talking import UNHURRIED
 from tests.store.people import ANNA, BERT, discuss, settled
@@ -17,7 +17,7 @@ from tests.store.people import ANNA, BERT, discuss, settled
 QUESTION = {"message": "What is a moot?", "participants": ["scripted/dear"], "language": "en"}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     async with settled(request.param, tmp_path) as database:
         yield database

@@ -9,8 +9,11 @@ import pytest
 from moot.server.bookmarks import resync
 from moot.server.event_routes import MOST_RUNS
 from moot.store.database import Database
+from tests.databases import ON_BOTH_DATABASES
 from tests.server.talking import Talking, talking
 from tests.server.visiting import Visitor, asking_for
+
+pytestmark = ON_BOTH_DATABASES
 
 
 @pytest.fixture

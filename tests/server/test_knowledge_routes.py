@@ -8,7 +8,7 @@ from msgspec import Struct
 from moot.cli.settings import Rates, Settings
 from moot.model.discussions import Discussion
 from moot.store.database import Database
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.knowing import Api, knowing
 from tests.store.people import ANNA, BERT, discuss, settled
 
@@ -44,7 +44,7 @@ class Room(Struct, frozen=True):
     discussion: Discussion
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Room]:
     """A project with a discussion that was not exported yet."""
     async with settled(request.param, tmp_path) as database, knowing(database) as api:

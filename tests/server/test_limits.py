@@ -12,10 +12,11 @@ from moot.server.limits import RateLimits, address
 from moot.store.database import Database
 from moot.store.rates import Rates
 from moot.store.schema import discussion, rate
-from tests.databases import migrated
+from tests.databases import ON_BOTH_DATABASES, migrated
 from tests.server.house import PASSWORD, built
 
 
+@ON_BOTH_DATABASES
 async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Database) -> None:
     async with built(database, calls_a_minute=3) as house:
         ada, bob = await house.bearer("ada"), await house.bearer("bob")
@@ -25,6 +26,7 @@ async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Datab
         assert (await house.client.get("/api/me", headers=bob)).status_code == 200
 
 
+@ON_BOTH_DATABASES
 async def test_whoever_is_not_known_is_counted_by_address(database: Database) -> None:
     async with built(database, calls_a_minute=2) as house:
         assert [(await house.client.get("/healthz")).status_code for _ in range(3)] == [200, 200, 429]
@@ -42,6 +44,7 @@ async def test_whoever_is_refused_is_counted_by_address(tmp_path: Path, headers:
         assert (await house.client.get("/api/me", headers=ada)).status_code == 200, "others are not counted"
 
 
+@ON_BOTH_DATABASES
 async def test_messages_have_a_limit_of_their_own(database: Database) -> None:
     async with built(database, messages=(5, 5)) as house:
         ada, bob = await house.bearer("ada"), await house.bearer("bob")
@@ -52,6 +55,7 @@ async def test_messages_have_a_limit_of_their_own(database: Database) -> None:
         assert (await house.ask(bob)).status_code == 201
 
 
+@ON_BOTH_DATABASES
 async def test_another_token_of_the_same_account_does_not_help(database: Database) -> None:
     async with built(database, messages=(2, 2), calls_a_minute=3) as house:
         ada = await house.bearer("ada")
@@ -63,6 +67,7 @@ async def test_another_token_of_the_same_account_does_not_help(database: Databas
         assert (await house.client.get("/api/me", headers=second)).status_code == 429
 
 
+@ON_BOTH_DATABASES
 async def test_a_few_messages_may_come_at_once_whatever_they_are(database: Database) -> None:
     async with built(database, messages=(10, 3)) as house:
         ada = await house.bearer("ada")
@@ -76,6 +81,7 @@ async def test_a_few_messages_may_come_at_once_whatever_they_are(database: Datab
         assert "too many messages" in refused.json()["detail"]
 
 
+@ON_BOTH_DATABASES
 async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> None:
     async with built(database, debates=(5, 1)) as house:
         ada = await house.bearer("ada")
@@ -92,6 +98,7 @@ async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> N
         assert (await house.ask(ada)).status_code == 201, "other messages are not counted as debates"
 
 
+@ON_BOTH_DATABASES
 async def test_work_that_providers_are_asked_for_has_a_limit_of_its_own(database: Database) -> None:
     async with built(database, starts_a_minute=2) as house:
         ada = await house.bearer("ada")
@@ -101,6 +108,7 @@ async def test_work_that_providers_are_asked_for_has_a_limit_of_its_own(database
         assert (await house.ask(ada)).status_code == 201
 
 
+@ON_BOTH_DATABASES
 async def test_passwords_cannot_be_tried_without_end(database: Database) -> None:
     async with built(database, logins_a_minute=3) as house:
         await house.accounts.add("ada", PASSWORD)
@@ -122,6 +130,7 @@ def few(database: Database) -> RateLimits:
     )
 
 
+@ON_BOTH_DATABASES
 async def test_log_ins_are_counted_by_name_and_by_address(database: Database) -> None:
     counted = few(database)
     for place in ("10.0.0.1", "10.0.0.2"):
@@ -133,6 +142,7 @@ async def test_log_ins_are_counted_by_name_and_by_address(database: Database) ->
         await counted.log_in("cleo", "10.0.0.1")
 
 
+@ON_BOTH_DATABASES
 async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) -> None:
     counted = few(database)
     await counted.log_in("my password by mistake\x00", "10.0.0.1")

@@ -11,7 +11,7 @@ from mcp.client.client import ConnectMode
 
 from moot import __version__
 from tests.calling import ASKED, SILENT, STEADY, Progress, text
-from tests.databases import KINDS, Kind, database_url
+from tests.databases import SLOW_ON_POSTGRES, Kind, database_url
 from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
 
 MODES: tuple[ConnectMode, ...] = ("auto", "legacy")
@@ -23,7 +23,7 @@ async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
         yield server
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_client_asks_hears_how_it_goes_and_reads(kind: Kind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, serving(tmp_path, url) as server:
         await _asks_and_reads(server)

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.knowing import Api, knowing
 from tests.store.people import ANNA, BERT, settled
 
 COOK = {"name": "Cook", "description": "Cooks."}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Api]:
     async with settled(request.param, tmp_path) as database, knowing(database) as api:
         yield api

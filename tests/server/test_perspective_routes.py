@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from moot.cli.settings import Rates, Settings
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.engine.test_perspectives import EIGHT, MODEL
 from tests.server.trying import DOLLAR, Trying, trying
 from tests.store.people import settled
@@ -13,7 +13,7 @@ from tests.store.people import settled
 TOLD = {"situation": "I want to move.", "model": MODEL}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
     async with settled(request.param, tmp_path) as database, trying(database) as room:
         yield room

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.knowing import Api, knowing
 from tests.store.people import BERT, settled
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def api(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Api]:
     async with settled(request.param, tmp_path) as database, knowing(database) as api:
         yield api

@@ -6,14 +6,14 @@ import pytest
 
 from moot.cli.settings import Rates, Settings
 from moot.model.trials import MOST_ROUNDS
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.trying import ASSERTIONS, DOLLAR, Trying, judgement, rewritten, trying
 from tests.store.people import ANNA, BERT, settled
 
 SCEPTIC = "shipped_sceptic"
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Trying]:
     async with settled(request.param, tmp_path) as database, trying(database) as room:
         yield room

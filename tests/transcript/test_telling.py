@@ -19,14 +19,14 @@ from moot.transcript.document import Document, Transcript
 from moot.transcript.markdown import Markdown
 from moot.transcript.page import Page
 from moot.transcript.telling import Transcripts, file_name
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.server.talking import Talking, talking
 from tests.store.debating import Pen, turn
 from tests.store.people import settled
 from tests.transcript.samples import DISCUSSION
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SLOW_ON_POSTGRES)
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     async with settled(request.param, tmp_path) as database:
         yield database
