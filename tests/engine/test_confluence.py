@@ -3,7 +3,7 @@ from collections import defaultdict
 from contextlib import aclosing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.engine.confluence import Confluence, Frames
@@ -131,7 +131,6 @@ async def test_before_anybody_reads_nothing_is_begun() -> None:
     assert (source.brought, asyncio.all_tasks()) == (0, before)
 
 
-@settings(max_examples=100)
 @given(
     streams=st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=8), min_size=1),
     pauses=st.lists(st.integers(0, 3), min_size=1),

@@ -3,7 +3,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.engine import feeds as module
@@ -124,7 +124,6 @@ Step = st.one_of(
 )
 
 
-@settings(max_examples=300)
 @given(
     steps=st.lists(Step, max_size=40), slowness=st.integers(0, 4), end=st.sampled_from(["here", "elsewhere"])
 )

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import update
 
@@ -350,7 +350,6 @@ STEPS = ["begin", "join", "look", "rest", "here", "elsewhere", "end", "again"]
 Step = st.tuples(st.sampled_from(STEPS), st.integers(0, 9), st.integers(0, 9))
 
 
-@settings(max_examples=300)
 @given(steps=st.lists(Step, max_size=40), slowness=st.integers(0, 5))
 async def test_any_reader_is_told_of_every_run_that_goes_on_once_and_in_order(
     steps: list[tuple[str, int, int]], slowness: int

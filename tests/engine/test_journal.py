@@ -189,7 +189,7 @@ Appends = st.lists(st.lists(Something, min_size=1, max_size=5), min_size=1, max_
 
 
 @ON_BOTH_DATABASES
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(appends=Appends, rests=st.lists(st.sampled_from(["no", "a moment", "until written"])))
 async def test_nothing_is_lost_or_moved_whatever_is_said_in_whatever_order(
     desk: Desk, appends: list[list[Event]], rests: list[str]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
@@ -82,7 +82,6 @@ def read(requests: Sequence[ModelRequest]) -> Counter[int]:
 
 @given(plan=plans(), earlier=st.sampled_from([(), EARLIER]))
 @example(plan=Plan(mode="debate", participants=seat(("usual",) * 4), debate=Debate(gate=True)), earlier=())
-@settings(max_examples=50)
 async def test_a_run_in_which_all_answer_makes_the_calls_of_its_rehearsal(
     plan: Plan, earlier: tuple[Message, ...]
 ) -> None:

@@ -206,7 +206,10 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(  # one takes half a second
+    max_examples=max(5, settings().max_examples // 10),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(first=st.sampled_from(MODES), steps=st.lists(STEPS, max_size=7))
 async def test_whatever_happened_since_every_prompt_is_told_as_it_was_sent(
     room: Parlour, first: str, steps: list[tuple[str, int, int]]

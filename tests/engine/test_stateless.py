@@ -424,7 +424,7 @@ SAID = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     said=st.lists(SAID, min_size=1, max_size=4),
     before=st.none() | STATES,

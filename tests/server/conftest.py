@@ -8,8 +8,9 @@ import pytest
 from moot.store.database import Database
 from tests.databases import SLOW_ON_POSTGRES, migrated, tmp_path
 from tests.server.house import House, built
+from tests.store.hashing import quick_passwords
 
-__all__ = ["tmp_path"]
+__all__ = ["quick_passwords", "tmp_path"]
 
 
 @pytest.fixture(params=SLOW_ON_POSTGRES)

@@ -6,26 +6,34 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from mcp import Client, MCPError
 from mcp.client.client import ConnectMode
 
 from moot import __version__
 from tests.calling import ASKED, SILENT, STEADY, Progress, text
-from tests.databases import SLOW_ON_POSTGRES, Kind, database_url
+from tests.databases import database_url
 from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MODES: tuple[ConnectMode, ...] = ("auto", "legacy")
 
 
-@pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[MootServer]:
-    async with serving(tmp_path) as server:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MootServer]:
+    """The same for all tests: each leaves it as it was, but for the last."""
+    async with serving(tmp_path_factory.mktemp("server")) as server:
         yield server
 
 
-@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
-async def test_a_client_asks_hears_how_it_goes_and_reads(kind: Kind, tmp_path: Path) -> None:
-    async with database_url(kind, tmp_path) as url, serving(tmp_path, url) as server:
+async def test_a_client_asks_hears_how_it_goes_and_reads(server: MootServer) -> None:
+    await _asks_and_reads(server)
+
+
+@pytest.mark.slow
+async def test_mcp_server_answers_a_client_on_postgres(tmp_path: Path) -> None:
+    async with database_url("postgres", tmp_path) as url, serving(tmp_path, url) as server:
         await _asks_and_reads(server)
 
 

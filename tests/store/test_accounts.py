@@ -12,7 +12,10 @@ from moot.store.database import Database
 from moot.store.passwords import Passwords
 from moot.store.schema import account, session, tenant, token
 from tests.databases import migrated
+from tests.store.hashing import quick_passwords
 from tests.store.raw import raw
+
+__all__ = ["quick_passwords"]
 
 PASSWORD = "correct horse"
 OTHER = "battery staple"

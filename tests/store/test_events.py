@@ -235,7 +235,10 @@ async def test_a_run_stands_as_its_log_does(database: Database) -> None:
 Batches = st.lists(st.lists(st.text(max_size=5), min_size=1, max_size=4), min_size=1, max_size=8)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(  # one takes dozens of statements
+    max_examples=max(10, settings().max_examples // 10),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(batches=Batches, again=st.sets(st.integers(0, 7)))
 async def test_29_whatever_is_written_again_the_log_is_the_same(
     database: Database, first: Claim, batches: list[list[str]], again: set[int]

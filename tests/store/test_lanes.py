@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
@@ -99,7 +99,6 @@ def test_whatever_is_tried_a_lane_leaves_an_error_only_by_a_retry(tmp_path: Path
         database = runner.run(context.__aenter__())
         run, _ = runner.run(first_debate(database))
 
-        @settings(max_examples=60)
         @given(moves)
         def any_way(path: list[tuple[LaneStatus, bool]]) -> None:
             runner.run(walk(database, run.id, path))

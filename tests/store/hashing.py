@@ -1,0 +1,15 @@
+"""Passwords that are hashed in no time, for tests of something else: tests/store/test_passwords.py has the real cost."""
+
+import pytest
+from argon2 import PasswordHasher
+
+from moot.store import passwords
+
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+NOBODY = QUICK.hash("nobody at all")
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "HASHER", QUICK)
+    monkeypatch.setattr(passwords, "NOBODY", NOBODY)
