@@ -16,7 +16,7 @@ from moot.model.errors import BadSettings, StoreUnavailable
 from moot.store.database import Database
 from moot.store.migration import HEAD, migrate
 from moot.store.schema import finding, metadata, run, run_event
-from tests.databases import KINDS, Kind, database_url
+from tests.databases import KINDS, SLOW_ON_POSTGRES, Kind, database_url, migrated
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import WORKER, employ, start
 
@@ -73,7 +73,7 @@ async def test_31_a_migration_that_dies_half_way_leaves_nothing(
             assert set(metadata.tables) <= await connection.run_sync(tables)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)  # the test before kills none, and has both
 async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(kind: Kind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
         killed = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, url)
@@ -85,16 +85,13 @@ async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(kind: 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_is_migrated_is_what_the_code_knows(kind: Kind, tmp_path: Path) -> None:
-    async with database_url(kind, tmp_path) as url, Database(url) as database:
-        await migrate(database)
-        async with database.read() as connection:
-            assert await connection.run_sync(differences) == []
+    async with migrated(kind, tmp_path) as database, database.read() as connection:
+        assert await connection.run_sync(differences) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_migrating_again_changes_nothing(kind: Kind, tmp_path: Path) -> None:
-    async with database_url(kind, tmp_path) as url, Database(url) as database:
-        await migrate(database)
+    async with migrated(kind, tmp_path) as database:
         await settle(database)
         await employ(database, WORKER)
         await start(database, await discuss(database, ANNA, "still here"))
@@ -126,8 +123,7 @@ async def test_notices_of_an_older_database_are_found_as_new_ones_are(
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_database_of_a_newer_version_is_refused_with_words(kind: Kind, tmp_path: Path) -> None:
-    async with database_url(kind, tmp_path) as url, Database(url) as database:
-        await migrate(database)
+    async with migrated(kind, tmp_path) as database:
         async with database.write() as connection:
             await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
         with pytest.raises(BadSettings, match="newer Moot"):
