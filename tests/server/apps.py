@@ -34,28 +34,32 @@ def lent() -> Iterator[Create]:
         parts: Mapping[str, object],
         metrics_token: str | None = None,
     ) -> Litestar:
-        if FREE:
-            app = FREE.pop()
-            _furnish(app, Authentication(accounts, limits, local), limits, parts)
-            _give(app, "scrapers", Scrapers(metrics_token, local=local is not None))
-        else:
-            app = create_app(accounts, limits, local, parts, metrics_token)
+        app = FREE.pop() if FREE else create_app(accounts, limits, local, dict.fromkeys(parts))
         used.append(app)
+        _furnish(
+            app,
+            Authentication(accounts, limits, local),
+            {"limits": limits, "mcp": parts["mcp"]},
+            {**parts, "scrapers": Scrapers(metrics_token, local=local is not None)},
+        )
         return app
 
     yield create
-    FREE.extend(used)
+    for app in used:
+        _furnish(app, None, dict.fromkeys(app.state), {})
+        FREE.append(app)
 
 
 def _furnish(
-    app: Litestar, authentication: Authentication, limits: RateLimits, parts: Mapping[str, object]
+    app: Litestar,
+    authentication: Authentication | None,
+    state: Mapping[str, object],
+    parts: Mapping[str, object],
 ) -> None:
+    """Replace all parts. Those that are not named go, so that an application that is free holds nothing of a test."""
     (middleware,) = app.middleware
-    vars(middleware).update(vars(authentication))
-    app.state.update({"limits": limits, "mcp": parts["mcp"]})
-    for name, part in parts.items():
-        _give(app, name, part)
-
-
-def _give(app: Litestar, name: str, part: object) -> None:
-    cast("Provide", app.dependencies[name]).value = part
+    vars(middleware).update(vars(authentication) if authentication else dict.fromkeys(vars(middleware)))
+    app.state.update(state)
+    for name, provide in app.dependencies.items():
+        if name != "caller":  # which is found for each request
+            cast("Provide", provide).value = parts.get(name)
