@@ -264,7 +264,10 @@ async def _tables_begun(kind: Kind, here: Site, *, books: bool) -> None:
         log = here.file.with_name("moot.runs.db-wal" if books else "moot.db-wal")
         await eventually(lambda: log.exists() and log.stat().st_size > 0)
         return
-    begun = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+    begun = (
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
     done = "SELECT count(*) FROM pg_class WHERE relname = 'tenant'"  # whoever looked too seldom sees this
     schema = "SELECT count(*) FROM pg_namespace WHERE nspname = 'dbos'"
     connection: Any = await asyncpg.connect(here.url)
