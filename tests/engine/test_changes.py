@@ -18,8 +18,6 @@ from tests.store.hearing import SECONDS, listening
 from tests.store.people import ANNA, BERT, discuss, settle
 from tests.store.running import WORKER, call_in, employ, start
 
-pytestmark = ON_BOTH_DATABASES
-
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
 Following = AsyncGenerator[list[bytes], None]
 
@@ -51,6 +49,7 @@ async def test_first_comes_all_that_goes_on(database: Database, changes: Changes
         assert await heard(following) == [Activity((run,))]
 
 
+@ON_BOTH_DATABASES
 async def test_then_comes_whatever_changes(database: Database, changes: Changes) -> None:
     first, second = await discuss(database), await discuss(database)
     run = await start(database, second)
@@ -63,6 +62,7 @@ async def test_then_comes_whatever_changes(database: Database, changes: Changes)
         assert await heard(following) == [DiscussionChanged(second, (run,)), DiscussionChanged(first, ())]
 
 
+@ON_BOTH_DATABASES
 async def test_who_waits_for_a_person_is_told_from_the_question_to_its_answer_or_its_end(
     database: Database, changes: Changes
 ) -> None:
@@ -85,6 +85,7 @@ async def test_who_waits_for_a_person_is_told_from_the_question_to_its_answer_or
         assert await heard(following) == [DiscussionChanged(known, (run,))]
 
 
+@ON_BOTH_DATABASES
 async def test_what_is_done_to_a_discussion_reaches_its_watchers(
     database: Database, discussions: Discussions, changes: Changes
 ) -> None:
@@ -105,6 +106,7 @@ async def test_of_a_discussion_that_is_gone_the_id_is_told(changes: Changes) -> 
         assert await heard(following) == [DiscussionDeleted("dis_gone")]
 
 
+@ON_BOTH_DATABASES
 async def test_nobody_hears_of_another_tenants_changes(database: Database, changes: Changes) -> None:
     mine, theirs = await discuss(database, ANNA), await discuss(database, BERT)
     async with aclosing(changes.follow(ANNA)) as anna, aclosing(changes.follow(BERT)) as bert:
@@ -162,6 +164,7 @@ async def test_whoever_falls_too_far_behind_starts_again_from_all_that_goes_on(
         assert await heard(following) == [DiscussionChanged(known, (run,))]
 
 
+@ON_BOTH_DATABASES
 async def test_where_changes_may_have_been_missed_all_start_again(
     database: Database, changes: Changes
 ) -> None:

@@ -44,8 +44,6 @@ from tests.store.hearing import SECONDS, eventually, hearing
 from tests.store.people import ANNA, BERT, settle
 from tests.store.running import WORKER, claim, employ
 
-pytestmark = ON_BOTH_DATABASES
-
 GERMAN = "Warum haben die meisten Tische vier Beine und nicht drei?"
 BLIND = ProviderConfig(api="openai", base_url="http://127.0.0.1:9/v1")
 CALLER = Caller(account=ANNA, tenant=ANNA, name="Anna", kind="session")
@@ -169,6 +167,7 @@ async def test_discussion_message_and_run_are_stored_and_the_run_begins(room: Ro
     assert await room.stored() == ONE
 
 
+@ON_BOTH_DATABASES
 async def test_a_run_begins_only_when_all_is_stored_for_everybody_to_see(room: Room) -> None:
     seen: list[str] = []
 
@@ -220,6 +219,7 @@ async def test_a_language_that_is_given_wins(room: Room) -> None:
     assert (await room.plan(started)).language == "fr"
 
 
+@ON_BOTH_DATABASES
 @pytest.mark.parametrize("step", ["add_discussion", "add_run", "add_message", "tell_change", "keep_reply"])
 async def test_an_opening_that_fails_half_way_leaves_nothing(
     room: Room, monkeypatch: pytest.MonkeyPatch, step: str
@@ -253,6 +253,7 @@ async def test_a_follow_up_that_fails_half_way_changes_nothing(
     assert room.begun == [started.run.id]
 
 
+@ON_BOTH_DATABASES
 async def test_a_project_that_is_gone_by_then_leaves_nothing(room: Room) -> None:
     with pytest.raises(IntegrityError):
         await room.open(project="project_gone", key="key")
@@ -260,6 +261,7 @@ async def test_a_project_that_is_gone_by_then_leaves_nothing(room: Room) -> None
     assert room.begun == []
 
 
+@ON_BOTH_DATABASES
 async def test_a_discussion_that_goes_while_somebody_speaks_is_gone(room: Room) -> None:
     class Deleting(Planning):
         async def plan(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> Plan:
@@ -296,6 +298,7 @@ async def test_a_stranger_cannot_be_spoken_to(room: Room) -> None:
     assert await room.stored() == ONE
 
 
+@ON_BOTH_DATABASES
 async def test_a_follow_up_interrupts_what_is_still_being_said(room: Room) -> None:
     async with hearing(room.database, "moot_control") as control:
         first = await room.open()
@@ -324,6 +327,7 @@ async def test_a_follow_up_leaves_other_discussions_alone(room: Room) -> None:
     assert await room.wishes(other) == Wishes(None, ())
 
 
+@ON_BOTH_DATABASES
 async def test_of_follow_ups_that_come_at_once_one_is_answered(room: Room) -> None:
     started = await room.open()
     said = await asyncio.gather(*(room.say(started.discussion.id, f"{n}?") for n in range(6)))
@@ -331,6 +335,7 @@ async def test_of_follow_ups_that_come_at_once_one_is_answered(room: Room) -> No
     assert sorted(map(str, wishes)) == ["None", *["follow_up_interrupt"] * 6]
 
 
+@ON_BOTH_DATABASES
 async def test_whoever_speaks_does_not_stand_in_the_way_of_a_run_that_ends(room: Room) -> None:
     """A run that ends holds its discussion first, and so does whoever interrupts it: neither waits in vain."""
     started = await room.open()
@@ -366,6 +371,7 @@ async def test_a_discussion_that_was_put_away_is_active_again(room: Room, status
     assert said.discussion == now
 
 
+@ON_BOTH_DATABASES
 async def test_whoever_watches_the_discussions_is_told(room: Room) -> None:
     async with hearing(room.database, "moot_changes") as changes:
         started = await room.open()
@@ -449,6 +455,7 @@ async def test_a_table_that_still_speaks_does_not_go_on(room: Room) -> None:
     assert await room.wishes(started) == Wishes(None, ())
 
 
+@ON_BOTH_DATABASES
 async def test_a_table_that_is_told_twice_at_once_goes_on_once(room: Room) -> None:
     started = await room.open()
     await room.finish()
@@ -457,6 +464,7 @@ async def test_a_table_that_is_told_twice_at_once_goes_on_once(room: Room) -> No
     assert sorted(type(end).__name__ for end in ends) == ["Conflict", "Conflict", "Conflict", "Started"]
 
 
+@ON_BOTH_DATABASES
 async def test_whoever_is_about_to_leave_takes_nothing_in(room: Room) -> None:
     started = await room.open()
     await room.finish()
@@ -496,6 +504,7 @@ async def test_the_same_request_again_gets_the_same_reply_and_does_nothing(room:
     assert room.begun == [opened.run.id, said.run.id, going_on.run.id]
 
 
+@ON_BOTH_DATABASES
 async def test_requests_of_one_key_that_come_at_once_are_one(room: Room) -> None:
     opened = await asyncio.gather(*(room.open(key="one") for _ in range(4)))
     assert opened == [opened[0]] * 4
@@ -551,6 +560,7 @@ async def test_a_file_that_is_not_there_is_named_and_nothing_is_stored(room: Roo
     assert await room.stored() == NOTHING
 
 
+@ON_BOTH_DATABASES
 async def test_a_file_that_goes_while_it_is_attached_is_not_attached(room: Room) -> None:
     id = await room.file()
 
@@ -651,6 +661,7 @@ async def test_more_is_reserved_for_a_message_with_files(room: Room) -> None:
     assert said > full
 
 
+@ON_BOTH_DATABASES
 async def test_what_is_over_the_budget_is_refused_and_leaves_nothing(room: Room) -> None:
     hall = thrifty(room, 1.0)
     await hall.open(CALLER, DEAR)

@@ -32,8 +32,6 @@ from tests.databases import ON_BOTH_DATABASES
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
 
-pytestmark = ON_BOTH_DATABASES
-
 CALLER = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
 DEAR = ScriptedProvider(
     Scripts({"dear": Script(price=1000), "echo": Script()})
@@ -89,6 +87,7 @@ async def desk(database: Database, budget: float | None = None) -> Desk:
     return Desk(database, budget)
 
 
+@ON_BOTH_DATABASES
 async def test_a_run_that_had_ended_begins_again_in_its_next_revision(database: Database) -> None:
     here = await desk(database)
     failed = await here.failed()
@@ -107,6 +106,7 @@ async def test_another_model_is_asked_as_it_counts(database: Database) -> None:
     assert plan.measures == {"scripted/other": Measure(characters_per_token=2.01)}
 
 
+@ON_BOTH_DATABASES
 async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
     here = await desk(database)
     failed = await here.failed(ended=False)
@@ -114,6 +114,7 @@ async def test_a_run_that_goes_on_is_only_told(database: Database) -> None:
     assert (again.status, again.revision, here.begun) == ("running", 1, [])
 
 
+@ON_BOTH_DATABASES
 async def test_another_try_is_reserved_of_the_budget_or_refused(database: Database) -> None:
     here = await desk(database, budget=1.0)
     one, two = await here.failed(), await here.failed()

@@ -684,7 +684,7 @@ class TestAdvisors:
 
     async def test_one_that_fails_says_what_to_do_and_the_others_go_on(self) -> None:
         why = MissingKey("No key for openai: set OPENAI_API_KEY.")
-        table = advisors("yes", "no", "unauthorized", "retry_seconds", refused={"beta": why}, advisors=BOTH)
+        table = advisors("yes", "no", "unauthorized", "overloaded", refused={"beta": why}, advisors=BOTH)
         assert await table.table.play() == "completed"
         faults = {m.participant: m.fault.message for m in table.answers if m.fault is not None}
         assert faults["beta"] == str(why)

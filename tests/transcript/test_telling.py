@@ -1,4 +1,4 @@
-"""Transcripts on both databases: all of a discussion, in its order, however many pages it has."""
+"""Transcripts: all of a discussion, in its order, however many pages it has."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -137,7 +137,8 @@ class Revised:
 
 
 @pytest.fixture
-async def revised(table: Talking) -> Revised:
+async def revised(table: Talking, monkeypatch: pytest.MonkeyPatch) -> Revised:
+    monkeypatch.setattr(telling, "PAGE", 8)
     opened = await table.open(mode="debate")
     id, run = opened["discussion"]["id"], opened["run"]["id"]
     held = await table.house.runs.claim(run, table.house.worker)

@@ -1,0 +1,3 @@
+from tests.databases import tmp_path
+
+__all__ = ["tmp_path"]
