@@ -5,7 +5,7 @@ import builtins
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,13 +33,6 @@ from moot.streams.capture import Said
 from tests.taking import take
 
 LONG = "The quick brown fox jumps over the lazy dog. " * 150
-
-
-@pytest.fixture
-async def local() -> AsyncIterator[LocalProvider]:
-    provider = LocalProvider()
-    yield provider
-    await provider.aclose()
 
 
 def ask(words: str, **options: object) -> ModelRequest:
@@ -73,7 +66,6 @@ async def _busy(seconds: float) -> float:
 
 
 async def test_it_lets_go_during_the_prompt(local: LocalProvider) -> None:
-    await take(local, DEMO, request=ask("hi", max_tokens=1))  # load it first
     task = asyncio.create_task(take(local, DEMO, request=ask(LONG)))
     async with asyncio.timeout(60):
         while await _busy(0.3) < 0.3:  # then it is reading the prompt, for many seconds to come
@@ -197,6 +189,7 @@ def test_a_generation_ends_with_the_loop_that_read_it() -> None:
     assert not is_alive
 
 
+@pytest.mark.slow
 async def test_a_list_that_never_ends_by_itself_ends(local: LocalProvider) -> None:
     schema = {
         "type": "object",

@@ -10,11 +10,11 @@ from moot.model.chunks import Chunk, Done, Failed, Text, Usage
 from moot.model.errors import UnknownModel
 from moot.model.requests import ModelRequest, user
 from moot.providers.catalogue import Api
-from moot.providers.local import DEMO, LocalProvider
+from moot.providers.local import DEMO, SLOTS
 from moot.providers.provider import Provider
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import BUILT_IN, Scripts
-from moot.streams.turn import Limits
+from tests.providers.loading import LoadedProvider
 from tests.taking import KEY, LabServer, take
 
 Ask = Callable[[str], ModelRequest]
@@ -27,11 +27,11 @@ def api(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def provider(api: Api, lab: LabServer) -> AsyncIterator[Provider]:
+async def provider(api: Api, lab: LabServer, request: pytest.FixtureRequest) -> AsyncIterator[Provider]:
     made: Provider
     match api:
         case "local":
-            made = LocalProvider()
+            made = LoadedProvider(request.getfixturevalue("loaded"))
         case "scripted":
             made = ScriptedProvider(Scripts(BUILT_IN))
         case _:
@@ -70,11 +70,9 @@ async def test_it_streams_text_in_pieces_and_counts_tokens(provider: Provider, a
 
 
 async def test_more_lanes_than_slots_all_finish(provider: Provider, ask: Ask) -> None:
-    patient = Limits(idle=60, total=120)
-    together = await asyncio.gather(
-        *(take(provider, "echo", request=ask("echo"), limits=patient) for _ in range(6))
-    )
-    assert [taken.result.status for taken in together] == ["completed"] * 6
+    lanes = SLOTS + 1
+    together = await asyncio.gather(*(take(provider, "echo", request=ask("echo")) for _ in range(lanes)))
+    assert [taken.result.status for taken in together] == ["completed"] * lanes
     assert all(taken.result.text for taken in together)
 
 

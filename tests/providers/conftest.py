@@ -1,0 +1,24 @@
+"""The embedded model, loaded once for all tests of a process that speak with it."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from moot.providers.local import LocalProvider
+from tests.providers.loading import LoadedProvider
+
+
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[list[Any]]:
+    """Load the demonstration model into a list that is emptied at the end, so that the model is freed in time."""
+    held = [LocalProvider()._start()]
+    yield held
+    held.clear()
+
+
+@pytest.fixture
+async def local(loaded: list[Any]) -> AsyncIterator[LocalProvider]:
+    provider = LoadedProvider(loaded)
+    yield provider
+    await provider.aclose()

@@ -1,0 +1,16 @@
+"""The embedded model of the product, which needs no loading because a fixture did that once."""
+
+from typing import Any
+
+from moot.providers.local import LocalProvider
+
+
+class LoadedProvider(LocalProvider):
+    """`loaded` holds the model; all else is the product's own."""
+
+    def __init__(self, loaded: list[Any]) -> None:
+        super().__init__()
+        self._loaded = loaded
+
+    def _start(self) -> Any:
+        return self._loaded[0]
