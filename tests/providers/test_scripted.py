@@ -16,9 +16,8 @@ ENDLESS = {"endless", "silence", "keepalive"}
 async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
     lab: LabServer, api: Api, fault: str
 ) -> None:
-    limits = Limits(idle=5, total=20)
-    here = (await take(ScriptedProvider(Scripts(BUILT_IN)), fault, limits=limits)).result
-    there = (await take(lab.provider(api), fault, limits=limits)).result
+    here = (await take(ScriptedProvider(Scripts(BUILT_IN)), fault)).result
+    there = (await take(lab.provider(api), fault)).result
     assert here.status == there.status
     assert (here.fault and here.fault.kind) == (there.fault and there.fault.kind)
     assert (here.fault and here.fault.retryable) == (there.fault and there.fault.retryable)
