@@ -76,7 +76,7 @@ def test_a_formula_that_cannot_be_read_spoils_nothing_else() -> None:
 
 
 @given(LEDGERS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_ledger_gives_one_safe_picture(ledger: list[Entry]) -> None:
     board = replayed(ledger)
     assert svg(board) == svg(replayed(ledger))
