@@ -5,13 +5,15 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import openai
 import pytest
 import pytest_asyncio
-from openai import AsyncOpenAI
 
 from tests.serving import MootServer, serving
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 SETTINGS = """\
 line_up = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
@@ -37,14 +39,16 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Moot
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def client(server: MootServer) -> AsyncIterator[AsyncOpenAI]:
-    async with AsyncOpenAI(
+async def client(server: MootServer) -> "AsyncIterator[AsyncOpenAI]":
+    import openai  # noqa: PLC0415 - large, and only the worker that runs this file needs it
+
+    async with openai.AsyncOpenAI(
         base_url=f"{server.url}/v1", api_key="none is needed here", max_retries=0
     ) as client:
         yield client
 
 
-async def test_the_sdk_streams_a_debate(client: AsyncOpenAI) -> None:
+async def test_the_sdk_streams_a_debate(client: "AsyncOpenAI") -> None:
     assert "moot/debate" in [model.id async for model in client.models.list()]
     assert (await client.models.retrieve("moot/debate")).owned_by == "moot"
     stream = await client.chat.completions.create(
@@ -70,7 +74,9 @@ async def test_the_sdk_streams_a_debate(client: AsyncOpenAI) -> None:
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens > 0
 
 
-async def test_the_sdk_understands_what_is_refused(client: AsyncOpenAI) -> None:
+async def test_the_sdk_understands_what_is_refused(client: "AsyncOpenAI") -> None:
+    import openai  # noqa: PLC0415 - large, and only the worker that runs this file needs it
+
     create = client.chat.completions.create
     with pytest.raises(openai.NotFoundError) as missing:
         await create(model="moot/quarrel", messages=[{"role": "user", "content": "?"}])
@@ -86,7 +92,7 @@ async def test_the_sdk_understands_what_is_refused(client: AsyncOpenAI) -> None:
             pass
 
 
-async def test_the_sdk_speaks_in_a_discussion(server: MootServer, client: AsyncOpenAI) -> None:
+async def test_the_sdk_speaks_in_a_discussion(server: MootServer, client: "AsyncOpenAI") -> None:
     opened = await server.post("/api/discussions", {"message": "One?", "participants": ["scripted/echo"]})
     await server.heard(opened.body["run"]["id"])
     place = opened.body["discussion"]["id"]
@@ -101,6 +107,8 @@ async def test_the_sdk_speaks_in_a_discussion(server: MootServer, client: AsyncO
 
 
 async def test_where_accounts_are_needed_the_key_is_a_token(tmp_path: Path) -> None:
+    import openai  # noqa: PLC0415 - large, and only the worker that runs this file needs it
+
     async with serving(tmp_path, settings=SETTINGS, MOOT_AUTH="accounts") as server:
         made = await asyncio.to_thread(server.moot, "user", "add", "ada", stdin="correct horse\n")
         assert made.returncode == 0, made.stderr
@@ -108,7 +116,7 @@ async def test_where_accounts_are_needed_the_key_is_a_token(tmp_path: Path) -> N
         cookie = {"Cookie": login.headers["Set-Cookie"].partition(";")[0]}
         token = (await server.post("/api/tokens", {"name": "sdk"}, cookie)).body["secret"]
         for key, allowed in (("moot_wrong", False), (token, True)):
-            async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0) as client:
+            async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=0) as client:
                 if allowed:
                     assert len((await client.models.list()).data) == 6
                 else:
