@@ -1,13 +1,20 @@
 """`moot` as a process of its own, on a machine without keys, without servers and without settings."""
 
+import fcntl
 import os
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
+
+from tests.nursery import Child, Streams
 
 SCRIPT = Path(sys.executable).parent / "moot"
 SECONDS = 120
@@ -15,11 +22,71 @@ NOBODY = "http://127.0.0.1:1/v1"  # where nothing listens
 SERVERS = ("OLLAMA_BASE_URL", "LMSTUDIO_BASE_URL", "LLAMACPP_BASE_URL", "VLLM_BASE_URL")
 
 Finished = subprocess.CompletedProcess[str]
-Running = subprocess.Popen[bytes]
+
+
+class Running(Child):
+    """A `moot` that is running, with our ends of those of its standard streams that are pipes."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
+        at_terminal: bool = False,
+    ) -> None:
+        with ExitStack() as theirs:
+            given, self.stdin = _end(stdin, "wb", theirs)
+            taken, self.stdout = _end(stdout, "rb", theirs)
+            told, self.stderr = _end(stderr, "rb", theirs)
+            streams = Streams(given, taken, told)
+            super().__init__(arguments, folder, environment, streams, at_terminal=at_terminal)
+
+    def communicate(self, words: bytes | None = None, timeout: float = SECONDS) -> tuple[bytes, bytes]:
+        """Write words, read to the end, and wait for it; what was read before does not come again."""
+        with ThreadPoolExecutor(2) as pool:
+            reading = [pool.submit(file.read) if file else None for file in (self.stdout, self.stderr)]
+            try:
+                if self.stdin is not None:
+                    self.stdin.write(words or b"")
+                    self.stdin.close()
+                out, err = (one.result(timeout) if one else b"" for one in reading)
+                self.wait(timeout)
+            finally:
+                self.kill()  # so that reading ends
+        return out, err
+
+    def close(self) -> None:
+        """Kill it if it is still there."""
+        self.kill()
+        self.wait(SECONDS)
+        for file in (self.stdin, self.stdout, self.stderr):
+            if file is not None:
+                file.close()
+
+
+def _end(wanted: int, mode: str, theirs: ExitStack) -> tuple[int, IO[bytes] | None]:
+    """Return the descriptor that it gets, and our end of it if that is a pipe."""
+    if wanted == subprocess.DEVNULL:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        theirs.callback(os.close, nothing)
+        return nothing, None
+    if wanted != subprocess.PIPE:
+        return wanted, None
+    read, write = os.pipe()
+    its, ours = (write, read) if mode == "rb" else (read, write)
+    theirs.callback(os.close, its)
+    return its, open(ours, mode, buffering=0)  # noqa: PTH123, SIM115 - `close` does
 
 
 class Moot:
-    """Runs `moot` in a folder of its own; calling it waits for the end."""
+    """Runs `moot` in a folder of its own; calling it waits for the end.
+
+    What runs is a fork of a process that has loaded Moot (see tests/nursery.py): `cold` runs the script instead.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,9 +99,16 @@ class Moot:
         }
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Finished:
+        with self.running(*arguments, stdin=subprocess.PIPE, **environment) as process:
+            out, err = process.communicate(stdin.encode())
+            code = process.wait(SECONDS)
+        return Finished(["moot", *arguments], code, out.decode(), err.decode())
+
+    def cold(self, *arguments: str, **environment: str) -> Finished:
+        """Run the script, in a process that has loaded nothing."""
         return subprocess.run(  # noqa: S603 - our own script
             [str(SCRIPT), *arguments],
-            input=stdin,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             timeout=SECONDS,
@@ -51,21 +125,24 @@ class Moot:
 
     @contextmanager
     def running(
-        self, *arguments: str, stdin: int = subprocess.DEVNULL, stdout: int = subprocess.PIPE, **more: str
+        self,
+        *arguments: str,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
+        at_terminal: bool = False,
+        **environment: str,
     ) -> Iterator[Running]:
         """Start it and leave it running; it is killed if it is still there in the end."""
-        with subprocess.Popen(  # noqa: S603 - our own script
-            [str(SCRIPT), *arguments],
-            stdin=stdin,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            env=self.environment | more,
-        ) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
+        chosen = self.environment | environment
+        assert not [name for name in chosen if name.startswith("PYTHON")], "a fork does not read these: run it cold"
+        process = Running(
+            arguments, self.folder, chosen, stdin=stdin, stdout=stdout, stderr=stderr, at_terminal=at_terminal
+        )
+        try:
+            yield process
+        finally:
+            process.close()
 
 
 def heard(file: int, words: str) -> str:
@@ -94,14 +171,12 @@ def heard_out(file: int) -> str:
     raise AssertionError(f"no end came, only {came!r}")
 
 
-def idle(pid: int) -> None:
-    """Wait until a process has nothing to do but to wait for us."""
-    used, quiet = "", 0
-    while quiet < 5:
-        now = Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[0]
-        quiet = quiet + 1 if now == used else 0
-        used = now
-        time.sleep(0.05)
+def taken(pipe: int) -> None:
+    """Wait until all that was written into a pipe is read."""
+    until = time.monotonic() + SECONDS
+    while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]:
+        assert time.monotonic() < until, "it is not read"
+        time.sleep(0.01)
 
 
 def complaint(finished: Finished) -> str:

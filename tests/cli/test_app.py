@@ -47,7 +47,7 @@ def test_without_a_command_there_is_help(moot: Moot) -> None:
 
 
 def test_version(moot: Moot) -> None:
-    done = moot("--version")
+    done = moot.cold("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n", "")
 
 
@@ -92,5 +92,5 @@ def test_closed_descriptors_do_not_matter(moot: Moot, closed: str) -> None:
 
 
 def test_output_in_another_encoding_is_still_output(moot: Moot) -> None:
-    done = moot("lab", "list", PYTHONIOENCODING="ascii")
+    done = moot.cold("lab", "list", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

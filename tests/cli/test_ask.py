@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import termios
 
 import msgspec
@@ -38,7 +39,7 @@ from tests.api.debating import (
     YES,
 )
 from tests.channels.dialogue import ends
-from tests.cli.process import NOBODY, SECONDS, Moot, complaint, heard_out
+from tests.cli.process import NOBODY, SCRIPT, SECONDS, Moot, complaint, heard_out
 from tests.taking import KEY, LabServer
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -565,7 +566,14 @@ class TestKeys:
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("-m", "scripted/echo")])
 def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: Moot, more: tuple[str, ...]) -> None:
-    with moot.running("ask", "hi", "-m", "scripted/steady", *more, PYTHONUNBUFFERED="1") as process:
+    with subprocess.Popen(  # noqa: S603 - our own script
+        [SCRIPT, "ask", "hi", "-m", "scripted/steady", *more],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=moot.folder,
+        env={**moot.environment, "PYTHONUNBUFFERED": "1"},
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         os.read(process.stdout.fileno(), 5)

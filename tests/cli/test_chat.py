@@ -22,7 +22,7 @@ import pytest
 
 from moot.cli.chat import Chat
 from moot.model.errors import ServerAway
-from tests.cli.process import SCRIPT, SECONDS, Moot, complaint, heard
+from tests.cli.process import SECONDS, Moot, Running, complaint, heard
 from tests.serving import LOOK_SECONDS, MootServer, serving
 from tests.test_tools import place
 
@@ -68,18 +68,12 @@ class Terminal:
 @contextmanager
 def on_a_terminal(
     moot: Moot, *arguments: str, columns: int = 100
-) -> Iterator[tuple[Terminal, "subprocess.Popen[bytes]"]]:
+) -> Iterator[tuple[Terminal, Running]]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-    with subprocess.Popen(  # noqa: S603 - our own script
-        [str(SCRIPT), "chat", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=moot.folder,
-        env=moot.environment | {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"},
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - so that Ctrl-C is a signal
+    screen = {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
+    with moot.running(
+        "chat", *arguments, stdin=theirs, stdout=theirs, stderr=theirs, at_terminal=True, **screen
     ) as process:
         os.close(theirs)
         try:
@@ -292,7 +286,7 @@ def _port_that_nobody_is_given() -> int:
     raise AssertionError("there is no free port")
 
 
-def _type_and_close(process: "subprocess.Popen[bytes]", words: bytes) -> None:
+def _type_and_close(process: Running, words: bytes) -> None:
     assert process.stdin is not None
     process.stdin.write(words)
     process.stdin.close()

@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 
 from moot.model.events import Event, RunEnded, TurnEnded
 from moot.providers.scripts import SAMPLE
-from tests.cli.process import SECONDS, Moot, heard, idle
+from tests.cli.process import SECONDS, Moot, heard, taken
 
 decode = msgspec.json.Decoder(Event).decode
 
@@ -65,7 +65,8 @@ def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: Moot) -> None:
     read, write = os.pipe()
     try:
         with moot.running("ask", "hi", "-m", "scripted/echo", stdin=read) as process:
-            idle(process.pid)
+            os.write(write, b"Some words, and ")
+            taken(read)
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=SECONDS) == 130
     finally:
