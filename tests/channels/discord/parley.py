@@ -20,6 +20,7 @@ from moot.lab.discord.double import SECONDS, TOKEN, Double, serving
 from moot.lab.discord.guild import Channel, Json
 from moot.providers.catalogue import ProviderConfig
 from moot.tools.servers import ServerConfig
+from tests.databases import migrated_url
 from tests.server.talking import SECRET
 
 T = TypeVar("T")
@@ -176,15 +177,15 @@ async def parley(
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     scripts = folder / "scripts.toml"
     scripts.write_text(SCRIPTS, "utf-8")
-    settings = Settings(
-        database_url=f"sqlite:///{folder / 'moot.db'}",
-        model="scripted/brief",
-        providers={"scripted": ProviderConfig(script=str(scripts))},
-        rates=UNHURRIED,
-        tools=tools or {},
-        discord=Discord(**{"token": TOKEN, **options}),
-    )
-    async with serving(Double()) as double:
+    async with migrated_url("sqlite", folder) as database_url, serving(Double()) as double:
+        settings = Settings(
+            database_url=database_url,
+            model="scripted/brief",
+            providers={"scripted": ProviderConfig(script=str(scripts))},
+            rates=UNHURRIED,
+            tools=tools or {},
+            discord=Discord(**{"token": TOKEN, **options}),
+        )
         pointed_at(double, monkeypatch)
         async with opened(settings, {"MOOT_SECRET": SECRET}, "") as house:
             here = Parley(house, double, settings)
