@@ -62,9 +62,9 @@ LOADED = [  # also what is loaded by name, in the end
     "litestar.middleware.csrf",
     "litestar.middleware.response_cache",
     "litestar.plugins.attrs",
-    "litestar.plugins.opentelemetry._utils",
     "litestar.plugins.pydantic",
     "moot.server.mcp_server",
+    "opentelemetry.semconv.attributes.http_attributes",
     "rich.live",
     "typer._adapters",
     "uvicorn.lifespan.off",
@@ -330,8 +330,8 @@ def _end(code: object) -> NoReturn:
     if code is not None and not isinstance(code, int):
         sys.stderr.write(f"{code}\n")
     number = code if isinstance(code, int) else int(code is not None)
-    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - the end of all threads
-    atexit._run_exitfuncs()  # noqa: SLF001
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
     gc.collect()  # what was left open says so
     try:
         sys.stdout.flush()
@@ -364,5 +364,5 @@ def _become(asked: Asked, descriptors: list[int]) -> None:
 def _stream(number: int, errors: str) -> TextIOWrapper:
     """Open a standard stream as Python does where the encoding is UTF-8."""
     lines = number == 2 or os.isatty(number)
-    binary = open(number, "wb" if number else "rb", closefd=False)  # noqa: PTH123, SIM115 - for good
+    binary = open(number, "wb" if number else "rb", closefd=False)  # noqa: SIM115 - for good
     return TextIOWrapper(binary, "utf-8", errors, newline="\n", line_buffering=lines)

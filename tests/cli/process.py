@@ -8,13 +8,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from tests.nursery import Child, Streams
+from tests.nursery import Child, Streams, as_it_is
 
 SCRIPT = Path(sys.executable).parent / "moot"
 SECONDS = 120
@@ -37,13 +37,16 @@ class Running(Child):
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
         at_terminal: bool = False,
+        prepare: Callable[[], None] = as_it_is,
     ) -> None:
         with ExitStack() as theirs:
             given, self.stdin = _end(stdin, "wb", theirs)
             taken, self.stdout = _end(stdout, "rb", theirs)
             told, self.stderr = _end(stderr, "rb", theirs)
             streams = Streams(given, taken, told)
-            super().__init__(arguments, folder, environment, streams, at_terminal=at_terminal)
+            super().__init__(
+                arguments, folder, environment, streams, at_terminal=at_terminal, prepare=prepare
+            )
 
     def communicate(self, words: bytes | None = None, timeout: float = SECONDS) -> tuple[bytes, bytes]:
         """Write words, read to the end, and wait for it; what was read before does not come again."""
@@ -79,7 +82,7 @@ def _end(wanted: int, mode: str, theirs: ExitStack) -> tuple[int, IO[bytes] | No
     read, write = os.pipe()
     its, ours = (write, read) if mode == "rb" else (read, write)
     theirs.callback(os.close, its)
-    return its, open(ours, mode, buffering=0)  # noqa: PTH123, SIM115 - `close` does
+    return its, open(ours, mode, buffering=0)  # noqa: PTH123 - `close` does
 
 
 class Moot:
@@ -131,13 +134,23 @@ class Moot:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
         at_terminal: bool = False,
+        prepare: Callable[[], None] = as_it_is,
         **environment: str,
     ) -> Iterator[Running]:
         """Start it and leave it running; it is killed if it is still there in the end."""
         chosen = self.environment | environment
-        assert not [name for name in chosen if name.startswith("PYTHON")], "a fork does not read these: run it cold"
+        assert not [name for name in chosen if name.startswith("PYTHON")], (
+            "a fork does not read these: run it cold"
+        )
         process = Running(
-            arguments, self.folder, chosen, stdin=stdin, stdout=stdout, stderr=stderr, at_terminal=at_terminal
+            arguments,
+            self.folder,
+            chosen,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            at_terminal=at_terminal,
+            prepare=prepare,
         )
         try:
             yield process

@@ -24,7 +24,14 @@ def test_the_probe_sees_what_is_loaded() -> None:
     assert imported_by("import aiohttp") == {"aiohttp"}
 
 
-@pytest.mark.parametrize("code", ["import moot", "import moot.cli.app", HELP], ids=["moot", "app", "help"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("import moot", marks=pytest.mark.slow, id="moot"),
+        pytest.param("import moot.cli.app", marks=pytest.mark.slow, id="app"),
+        pytest.param(HELP, id="help"),  # which imports both
+    ],
+)
 def test_nothing_heavy_is_loaded_before_it_is_needed(code: str) -> None:
     assert imported_by(code) == set()
 
@@ -77,7 +84,9 @@ def test_a_reader_who_is_gone_is_no_error_of_ours(moot: Moot, arguments: tuple[s
         assert process.stderr.read() == b""
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+@pytest.mark.parametrize(
+    "closed", [">&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", "2>&-"))]
+)
 def test_closed_descriptors_do_not_matter(moot: Moot, closed: str) -> None:
     done = subprocess.run(  # noqa: S603 - our own script
         ["/bin/bash", "-c", f"{SCRIPT} ask hi -m scripted/echo {closed}"],

@@ -3,6 +3,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -39,7 +40,7 @@ from tests.api.debating import (
     YES,
 )
 from tests.channels.dialogue import ends
-from tests.cli.process import NOBODY, SCRIPT, SECONDS, Moot, complaint, heard_out
+from tests.cli.process import NOBODY, SCRIPT, SECONDS, Moot, complaint, heard, heard_out
 from tests.taking import KEY, LabServer
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -292,7 +293,9 @@ class TestDebate:
         assert "--- Debate ---" not in done.stdout
         assert "moot: All say split. The debate was skipped" in done.stderr
 
-    @pytest.mark.parametrize("rule", [("--quorum", "2"), ("--deadline", "3")])
+    @pytest.mark.parametrize(
+        "rule", [("--quorum", "2"), pytest.param(("--deadline", "3"), marks=pytest.mark.slow)]
+    )
     def test_nobody_waits_for_the_slow(self, table: Moot, rule: tuple[str, str]) -> None:
         models = ("-m", "scripted/yes", "-m", "scripted/no", "-m", "scripted/silence")
         done = table("ask", "Shall we split it?", "--mode", "debate", *models, *rule)
@@ -302,7 +305,7 @@ class TestDebate:
 
     def test_where_all_are_too_slow_it_has_failed(self, table: Moot) -> None:
         models = ("-m", "scripted/silence", "-m", "scripted/silence")
-        done = table("ask", "Shall we split it?", "--mode", "debate", *models, "--deadline", "1")
+        done = table("ask", "Shall we split it?", "--mode", "debate", *models, "--deadline", "0.1")
         assert done.returncode == 1
         assert done.stdout.count("was not waited for") == 2
 
@@ -564,7 +567,10 @@ class TestKeys:
         assert KEY not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("more", [(), ("--json",), ("-m", "scripted/echo")])
+@pytest.mark.parametrize(
+    "more",
+    [(), *(pytest.param(more, marks=pytest.mark.slow) for more in (("--json",), ("-m", "scripted/echo")))],
+)
 def test_a_reader_may_leave_an_unbuffered_pipe_too(moot: Moot, more: tuple[str, ...]) -> None:
     with subprocess.Popen(  # noqa: S603 - our own script
         [SCRIPT, "ask", "hi", "-m", "scripted/steady", *more],
@@ -658,8 +664,15 @@ def test_a_key_of_two_lines_is_a_mistake_to_mend(moot: Moot) -> None:
 
 
 def test_whoever_waits_for_one_answer_is_told_so(moot: Moot) -> None:
-    moot.write("slow.toml", "[slow]\ndelay = 11")
-    moot.write("moot.toml", '[providers.scripted]\nscript = "slow.toml"')
-    done = moot("ask", "hi", "-m", "scripted/slow")
-    assert done.returncode == 0
-    assert re.fullmatch(r"moot: nothing came for 1\d s; Ctrl-C stops\.\n", done.stderr)
+    with moot.running("ask", "hi", "-m", "scripted/silence", prepare=soon_silent) as process:
+        assert process.stderr is not None
+        told = heard(process.stderr.fileno(), "Ctrl-C stops.\n")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130
+    assert re.match(r"moot: nothing came for \d+ s; Ctrl-C stops\.\n", told)
+
+
+def soon_silent() -> None:
+    """Let it count as silence, in the process of `moot`, that nothing came for a short time."""
+    assert ask.SILENT_SECONDS > 1.0
+    ask.SILENT_SECONDS = 0.1

@@ -66,9 +66,7 @@ class Terminal:
 
 
 @contextmanager
-def on_a_terminal(
-    moot: Moot, *arguments: str, columns: int = 100
-) -> Iterator[tuple[Terminal, Running]]:
+def on_a_terminal(moot: Moot, *arguments: str, columns: int = 100) -> Iterator[tuple[Terminal, Running]]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     screen = {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}

@@ -14,7 +14,7 @@ from moot.model.errors import BadSettings, UsageError
 from moot.providers.registry import Registry
 from moot.store.database import Database
 from moot.store.sealer import Sealer
-from tests.databases import KINDS, Kind, database_url, migrated
+from tests.databases import SLOW_ON_POSTGRES, Kind, database_url, migrated
 from tests.server.talking import SECRET
 from web.wire import STRUCTS
 
@@ -100,7 +100,7 @@ async def has_played(house: House, persona: str, times: int) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(kind: Kind, data: Path) -> None:
     async with (
         database_url(kind, data) as url,
@@ -149,7 +149,9 @@ async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data: Path) ->
     assert house.titles._waiting == {}
 
 
-@pytest.mark.parametrize(("environment", "warned"), [({}, True), (ENVIRONMENT, False)])
+@pytest.mark.parametrize(
+    ("environment", "warned"), [({}, True), pytest.param(ENVIRONMENT, False, marks=pytest.mark.slow)]
+)
 async def test_on_a_database_of_many_the_secret_is_asked_for(
     data: Path, caplog: pytest.LogCaptureFixture, environment: dict[str, str], warned: bool
 ) -> None:

@@ -11,14 +11,22 @@ from moot.model.errors import Conflict, NotFound, Refused, UsageError
 from moot.store.accounts import Accounts
 from moot.store.database import Database
 from tests.cli.process import SCRIPT, Moot, complaint
+from tests.databases import migrated_file
 
 PASSWORD = "correct horse"
 OTHER = "battery staple"
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
+def fresh(tmp_path: Path) -> str:
+    """Name a database that is not there yet."""
     return f"sqlite:///{tmp_path / 'data' / 'moot.db'}"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    (tmp_path / "moot.db").write_bytes(migrated_file())
+    return f"sqlite:///{tmp_path / 'moot.db'}"
 
 
 def typing(password: str) -> Callable[[], str]:
@@ -37,7 +45,8 @@ def can_log_in(url: str, name: str, password: str) -> bool:
     return asyncio.run(attempt())
 
 
-def test_an_account_is_added_listed_and_removed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_account_is_added_listed_and_removed(fresh: str, capsys: pytest.CaptureFixture[str]) -> None:
+    url = fresh
     assert users.add("ada", None, url, typing(PASSWORD)) == 0
     assert capsys.readouterr().out.startswith("Added ada to the tenant tenant_")
     assert can_log_in(url, "ada", PASSWORD)
@@ -99,11 +108,11 @@ def test_what_cannot_be_done_is_said(url: str) -> None:
         users.set_budget("bob", 5.0, url)
 
 
-def test_nothing_is_opened_for_a_name_or_password_that_will_not_do(url: str, tmp_path: Path) -> None:
+def test_nothing_is_opened_for_a_name_or_password_that_will_not_do(fresh: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="1 to 64"):
-        users.add(" ada", None, url, typing(PASSWORD))
+        users.add(" ada", None, fresh, typing(PASSWORD))
     with pytest.raises(UsageError, match="10 to"):
-        users.add("ada", None, url, typing("short"))
+        users.add("ada", None, fresh, typing("short"))
     assert not (tmp_path / "data").exists()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import discord
+import discord.webhook.async_
 import pytest
 import yarl
 from discord.gateway import DiscordWebSocket
@@ -24,6 +25,7 @@ from tests.databases import migrated_url
 from tests.server.talking import SECRET
 
 T = TypeVar("T")
+SHORT_SECONDS = 0.02
 UNHURRIED = Rates(messages_a_minute=1_000_000, debates_a_minute=1_000_000)
 SCRIPTS = """
 [one]
@@ -211,3 +213,15 @@ def pointed_at(double: Double, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Route, "BASE", double.base)
     monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(double.gateway.address))
     monkeypatch.setattr(discord.VoiceClient, "warn_nacl", value=False)
+    for module in (discord.client, discord.http, discord.webhook.async_):
+        monkeypatch.setattr(module, "asyncio", Hurried())
+
+
+class Hurried:
+    """`asyncio` for discord.py: a wait of a second or more, before it tries again, is a short one."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds if seconds < 1 else SHORT_SECONDS)

@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from moot.channels.discord.delivery import MOST_MESSAGES, Degree, Send
 from moot.channels.discord.messages import LONGEST
@@ -87,7 +87,6 @@ def test_what_does_not_fit_into_the_messages_of_a_stream_is_counted() -> None:
 
 
 @given(cut=cut_answers(), degree=degrees)
-@settings(max_examples=150)
 def test_any_cut_of_a_stream_gives_the_same_messages(cut: tuple[str, list[str]], degree: Degree) -> None:
     text, chunks = cut
     whole = sent([text], outlet(degree, prefill="Hello there. b.", guard=True))
@@ -96,7 +95,6 @@ def test_any_cut_of_a_stream_gives_the_same_messages(cut: tuple[str, list[str]],
 
 
 @given(text=answers, degree=degrees)
-@settings(max_examples=150)
 def test_every_message_fits_and_its_fences_are_balanced(text: str, degree: Degree) -> None:
     sends = sent([text], outlet(degree))
     assert len(sends) <= MOST_MESSAGES
@@ -106,7 +104,6 @@ def test_every_message_fits_and_its_fences_are_balanced(text: str, degree: Degre
 
 
 @given(text=answers, degree=degrees)
-@settings(max_examples=150)
 def test_no_mention_is_sent_that_was_not_resolved(text: str, degree: Degree) -> None:
     known = {"11"}
     for send in sent([text], outlet(degree)):
@@ -116,7 +113,6 @@ def test_no_mention_is_sent_that_was_not_resolved(text: str, degree: Degree) -> 
 
 
 @given(text=short_answers)
-@settings(max_examples=150)
 def test_nothing_is_lost_at_degrees_0_and_1(text: str) -> None:
     for label in ("Alpha:", "Beta: ", "[System: z]", "</think>", "@{Bob|11}", "@Bob", "<@11>", "<@99>", "😀"):
         text = text.replace(label, "")

@@ -1,6 +1,6 @@
 """Pieces depend on the text alone, and on nothing that was said before the last end."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moot.channels.discord.pieces import Code, Prose
@@ -9,7 +9,6 @@ from tests.channels.discord.streaming import cut_answers, pieces
 
 
 @given(cut=cut_answers(), sentences=st.booleans())
-@settings(max_examples=100)
 def test_any_cut_gives_the_same_pieces(cut: tuple[str, list[str]], *, sentences: bool) -> None:
     text, chunks = cut
     segmenter = Segmenter(sentences=sentences)

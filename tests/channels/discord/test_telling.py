@@ -89,7 +89,7 @@ async def test_a_failure_is_told_in_words(tmp_path: Path, monkeypatch: pytest.Mo
         await here.shown("-# Alpha failed: ")
 
 
-@pytest.mark.parametrize("times", [1, 2, 3, 4])
+@pytest.mark.parametrize("times", [1, 2, *(pytest.param(times, marks=pytest.mark.slow) for times in (3, 4))])
 async def test_wherever_the_bot_ends_nothing_is_doubled_and_nothing_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
