@@ -211,8 +211,12 @@ SomeSite = TypeVar("SomeSite", bound=Site)
 
 
 @asynccontextmanager
-async def site(kind: Kind, folder: Path, *, servers: int = 1, lease: float = 10.0) -> AsyncIterator[Site]:
-    async with Ledger().serving() as ledger, database_url(kind, folder) as url:
+async def site(
+    kind: Kind, folder: Path, *, servers: int = 1, lease: float = 10.0, empty: bool = False
+) -> AsyncIterator[Site]:
+    """Servers on a database that has all tables, or on one that is `empty`."""
+    database = database_url if empty else migrated_url
+    async with Ledger().serving() as ledger, database(kind, folder) as url:
         here = Site(folder, url, ledger, lease)
         try:
             await asyncio.gather(*(here.add() for _ in range(servers)))

@@ -16,10 +16,10 @@ from moot.model.requests import ModelRequest
 from moot.providers.provider import ChunkStream
 from moot.providers.scripted import ScriptedProvider
 from moot.providers.scripts import Script, Scripts
-from tests.databases import KINDS, Kind, database_url
+from tests.databases import KINDS, Kind, migrated_url
 from tests.server.talking import SECRET
 
-RUSH = 200
+RUSHES = (40, pytest.param(200, marks=pytest.mark.slow))
 ENOUGH_FOR = 10
 MANY = 1_000_000
 RATES = Rates(calls_a_minute=MANY, messages_a_minute=MANY, messages_burst=MANY, model_calls_a_minute=MANY)
@@ -67,20 +67,21 @@ async def asked(client: AsyncClient) -> Any:
     return reply
 
 
+@pytest.mark.parametrize("rush", RUSHES)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_of_a_rush_on_a_budget_for_ten_at_most_ten_reach_the_provider(
-    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, rush: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     models = Counting()
-    async with database_url(kind, tmp_path) as url:
+    async with migrated_url(kind, tmp_path) as url:
         async with served(url, models, None) as (_, client):
             estimate = (await client.post("/api/estimate", json=QUESTION)).json()["forecast"]["cost"]
         async with served(url, models, estimate * (ENOUGH_FOR + 0.5)) as (_, client):
-            replies = await asyncio.gather(*(asked(client) for _ in range(RUSH)))
+            replies = await asyncio.gather(*(asked(client) for _ in range(rush)))
             assert Counter(reply.status_code for reply in replies) == {
                 201: ENOUGH_FOR,
-                402: RUSH - ENOUGH_FOR,
+                402: rush - ENOUGH_FOR,
             }
             models.may_answer.set()
             await all_over(client)

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from tests.api import advising, debating
 from tests.chaos import Call, Ledger, Reader, Site, _delta, manned
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.store.hearing import SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -96,7 +96,7 @@ class Hall(Site):
         )
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
 async def hall(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Hall]:
@@ -152,12 +152,12 @@ def is_told_once(events: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("who", "at", "before"),
     [
-        ("no", FIRST, 2),
+        pytest.param("no", FIRST, 2, marks=pytest.mark.slow),
         ("no", "debate", 5),
-        ("yes", "synthesis", 11),
-        ("yes", "summary", 11),
-        ("yes", "ledger", 11),
-        ("perhaps", "ballot", 11),
+        pytest.param("yes", "synthesis", 11, marks=pytest.mark.slow),
+        pytest.param("yes", "summary", 11, marks=pytest.mark.slow),
+        pytest.param("yes", "ledger", 11, marks=pytest.mark.slow),
+        pytest.param("perhaps", "ballot", 11, marks=pytest.mark.slow),
     ],
 )
 async def test_a_debate_goes_on_in_whatever_phase_it_was_killed(
@@ -219,9 +219,11 @@ async def test_a_retry_goes_on_when_it_was_killed(hall: Hall) -> None:
     await is_whole(hall, reader.run)
 
 
-@pytest.mark.parametrize("kills", [1, 2])
-@pytest.mark.parametrize("gate", [False, True])
-@pytest.mark.parametrize(("who", "at"), [("no", "debate"), ("yes", "synthesis")])
+@pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("gate", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("who", "at"), [("no", "debate"), pytest.param("yes", "synthesis", marks=pytest.mark.slow)]
+)
 async def test_a_retry_that_came_while_others_spoke_outlives_a_kill(
     hall: Hall, who: str, at: str, gate: bool, kills: int
 ) -> None:

@@ -11,7 +11,7 @@ from moot.lab.discord.double import TOKEN, Double
 from moot.lab.discord.double import serving as serving_discord
 from moot.lab.discord.guild import Channel
 from tests.channels.discord.pointed import point_at
-from tests.databases import KINDS, Kind, database_url
+from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
 from tests.serving import MootServer
 
 SCRIPT = """
@@ -25,7 +25,7 @@ WORDS = ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
 
 @asynccontextmanager
 async def in_discord(kind: Kind, folder: Path) -> AsyncIterator[tuple[MootServer, Double]]:
-    async with database_url(kind, folder) as url, serving_discord(Double()) as double:
+    async with migrated_url(kind, folder) as url, serving_discord(Double()) as double:
         server = MootServer(
             folder,
             url,
@@ -49,7 +49,7 @@ def has_told(double: Double, channel: Channel, least: int) -> bool:
     return len(told(double, channel, "Alpha") + told(double, channel, "Beta")) >= least
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_server_that_is_killed_again_and_again_tells_everything_once(
     kind: Kind, tmp_path: Path
 ) -> None:

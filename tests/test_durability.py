@@ -15,13 +15,14 @@ import asyncpg
 import pytest
 
 from tests.chaos import GONE, PATIENCE, Reader, Site, figure, seeded, site
-from tests.databases import KINDS, Kind
+from tests.databases import KINDS, SLOW_ON_POSTGRES, Kind
 from tests.store.hearing import SECONDS, eventually
 
 KILLS = 3
 QUESTION = {"message": "Now?", "participants": ["lab/quick-z"], "language": "en"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_runs_go_on_wherever_they_were_killed(kind: Kind, tmp_path: Path) -> None:
     with seeded(25) as chance:
@@ -43,7 +44,7 @@ async def test_runs_go_on_wherever_they_were_killed(kind: Kind, tmp_path: Path) 
             assert [len(await reader.check()) for reader in readers] == [40, 20, 12, 3]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: Kind, tmp_path: Path) -> None:
     async with site(kind, tmp_path) as here:
         [server] = here.servers
@@ -66,7 +67,7 @@ async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: Kind, tmp_p
         assert seen == reader.events
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, tmp_path: Path) -> None:
     async with site(kind, tmp_path) as here:
         [server] = here.servers
@@ -81,7 +82,7 @@ async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, 
             assert len(await reader.check()) == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_once(
     kind: Kind, tmp_path: Path
 ) -> None:
@@ -109,6 +110,7 @@ async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_onc
         assert listed["current"] == listed["versions"][1]["id"]
 
 
+@pytest.mark.slow
 async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts(tmp_path: Path) -> None:
     with seeded(26) as chance:
         async with site("sqlite", tmp_path) as here:
@@ -128,12 +130,11 @@ async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts
                 assert len(await new.check()) == 2
 
 
-async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_rest(tmp_path: Path) -> None:
-    await asyncio.gather(*(_told_to_end(kind, tmp_path / kind) for kind in KINDS))
-
-
-async def _told_to_end(kind: Kind, folder: Path) -> None:
-    async with site(kind, folder, lease=600.0) as here:
+@pytest.mark.parametrize("kind", ["postgres", pytest.param("sqlite", marks=pytest.mark.slow)])
+async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_rest(
+    kind: Kind, tmp_path: Path
+) -> None:
+    async with site(kind, tmp_path, lease=600.0) as here:
         [server] = here.servers
         long = await here.open("consensus", "yielding-a", "quick-b", at=server)
         short = await here.open("consensus", "steady-c", "steady-d", at=server)
@@ -234,7 +235,7 @@ def fill(ballast: Path) -> None:
             file.write(bytes(4096))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_first_start_that_was_killed_half_way_is_completed_by_the_next(
     kind: Kind, tmp_path: Path
 ) -> None:
@@ -245,7 +246,7 @@ async def test_a_first_start_that_was_killed_half_way_is_completed_by_the_next(
 
 async def _killed_at_first(kind: Kind, folder: Path, books: bool, delay: float) -> None:
     """Kill a server a little after it began to make our tables, or those of the books; then start it again."""
-    async with site(kind, folder / f"books-{books}", servers=0) as here:
+    async with site(kind, folder / f"books-{books}", servers=0, empty=True) as here:
         server = await here.add(start=False)
         starting = asyncio.create_task(server.start())
         await _tables_begun(kind, here, books=books)

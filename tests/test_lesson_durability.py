@@ -16,7 +16,7 @@ from moot.board.replay import replayed
 from moot.model.events import Event
 from tests.api import lessons
 from tests.chaos import Call, Ledger, Reader, Site, _delta, manned
-from tests.databases import KINDS
+from tests.databases import SLOW_ON_POSTGRES
 from tests.store.hearing import SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -87,7 +87,7 @@ class School(Site):
         )
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
 async def school(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[School]:
@@ -105,7 +105,13 @@ ONCE = Counter(
 
 
 @pytest.mark.parametrize(
-    ("who", "decision"), [("alpha", False), ("beta", False), ("gamma", False), ("alpha", True)]
+    ("who", "decision"),
+    [
+        pytest.param("alpha", False, marks=pytest.mark.slow),
+        ("beta", False),
+        pytest.param("gamma", False, marks=pytest.mark.slow),
+        ("alpha", True),
+    ],
 )
 async def test_a_lesson_goes_on_wherever_it_was_killed(school: School, who: str, decision: bool) -> None:
     school.models.holds.append(calls_to(who, decision=decision))

@@ -26,7 +26,6 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
-EXAMPLES = 5
 ENDLESS = "/api/events"
 STATELESS = "/api/stateless/chat"
 WITHOUT_INPUT = {"/healthz", "/readyz"}
@@ -133,9 +132,10 @@ async def _uploaded(server: MootServer) -> str:
     return str((await server.post("/api/files", body, form)).body["id"])
 
 
+@pytest.mark.parametrize("examples", [1, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_whatever_comes_is_answered_as_described(
-    server: MootServer, ids: Ids, mode: GenerationMode, subtests: pytest.Subtests
+    server: MootServer, ids: Ids, mode: GenerationMode, examples: int, subtests: pytest.Subtests
 ) -> None:
     schema = schemathesis.openapi.from_url(f"{server.url}/api/openapi.json")
     session = requests.Session()
@@ -146,7 +146,7 @@ def test_whatever_comes_is_answered_as_described(
             continue
 
         @settings(
-            max_examples=EXAMPLES,
+            max_examples=examples,
             deadline=None,
             derandomize=True,
             database=None,

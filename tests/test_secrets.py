@@ -17,7 +17,7 @@ from moot.providers.scripts import BUILT_IN, Scripts
 from moot.store.accounts import Accounts
 from moot.store.database import Database
 from tests import lessons
-from tests.databases import KINDS, Kind, migrated_url
+from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
 from tests.lessons import MIRA, TOM
 from tests.serving import MootServer, Reply
 
@@ -163,7 +163,7 @@ def faces(canary: str) -> Iterable[bytes]:
     yield plain[-10:]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_no_secret_is_found_anywhere(kind: Kind, tmp_path: Path) -> None:
     lab = Lab(Scripts(BUILT_IN))
     async with (
