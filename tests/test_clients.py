@@ -146,10 +146,14 @@ async def llm(server: MootServer, folder: Path, *arguments: str) -> tuple[int, s
     return process.returncode or 0, out.decode(), err.decode()
 
 
-async def test_llm_asks_a_debate_and_goes_on_with_it(server: MootServer, tmp_path: Path) -> None:
+async def test_llm_asks_a_debate(server: MootServer, tmp_path: Path) -> None:
     code, first, error = await llm(server, tmp_path / "llm", "-m", "moot/debate", QUESTION)
     assert code == 0, error
     assert first.strip()
+
+
+@pytest.mark.slow
+async def test_llm_asks_several_and_goes_on_with_them(server: MootServer, tmp_path: Path) -> None:
     code, again, error = await llm(server, tmp_path / "llm", "-m", "moot/parallel", "--no-stream", "Why?")
     assert code == 0, error
     assert all(f"**{name}**" in again for name in ("Alpha", "Beta", "Gamma"))
@@ -157,6 +161,7 @@ async def test_llm_asks_a_debate_and_goes_on_with_it(server: MootServer, tmp_pat
     assert code == 0, error
 
 
+@pytest.mark.slow
 async def test_llm_says_what_is_refused(server: MootServer, tmp_path: Path) -> None:
     code, _, error = await llm(server, tmp_path / "llm", "-m", "moot/debate", "Why?", "-o", "stop", ".")
     assert code != 0

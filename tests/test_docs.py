@@ -7,14 +7,16 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 
 from moot.cli.settings import Settings
 from moot.providers.scripts import FAULTS, load
+from tests.preloaded import preloaded
 from tests.serving import serving
 
 ROOT = Path(__file__).parent.parent
@@ -22,6 +24,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>\w+)\n(?P<text>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\w+\.(?:toml|py))\n")
 SAID = re.compile(r"^#> ?(.*)$", re.MULTILINE)
+# Programs that start cold: tools with their server, clients of the API, and Python with all of Moot.
+LONG = re.compile(r"--tools|moot lab|import Moot\b.*StageStarted|import (ask|Voice|MootError)\b", re.DOTALL)
+LONG_PAGES = ("mcp.md", "openai.md", "tools.md")
 LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#]+)")
 
 
@@ -44,21 +49,30 @@ def files(page: str, kind: str) -> dict[str, str]:
     return {named[1]: text for text in shown if (named := FILE.match(text))}
 
 
+def ringed(some: list[Block]) -> list[Any]:
+    """Put the examples that take long into the slow ring; there are others of their kinds."""
+    return [pytest.param(one, marks=pytest.mark.slow) if LONG.search(one.text) else one for one in some]
+
+
 def place(block: Block) -> str:
     return f"{block.page}: {block.text.splitlines()[0][:60]}"
 
 
-def run(command: list[str], folder: Path) -> str:
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "HOME": str(folder),
+def environment(home: Path, *programs: Path) -> dict[str, str]:
+    """Return the environment of the examples, in which some programs come before those that are installed."""
+    return {
+        "PATH": ":".join([*map(str, programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "HOME": str(home),
         "COLUMNS": "110",
         "LLM_LOAD_PLUGINS": "",  # as docs/openai.md says for this environment
     }
+
+
+def run(command: list[str], folder: Path, *programs: Path) -> str:
     done = subprocess.run(  # noqa: S603 - our own examples
         command,
         cwd=folder,
-        env=environment,
+        env=environment(folder, *programs),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -69,16 +83,31 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("block", blocks("console"), ids=place)
-def test_console_examples(block: Block, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a `moot` that need not be loaded: how it starts by itself is tested in tests/cli."""
+    folder = tmp_path_factory.mktemp("shell")
+    with preloaded(folder, environment(folder)) as programs:
+        yield programs
+
+
+@pytest.mark.parametrize("block", ringed(blocks("console")), ids=place)
+def test_console_examples(block: Block, shell: Path, tmp_path: Path) -> None:
     """What a page shows under a file's name is in that file."""
     _lay_out(block.page, tmp_path)
     for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = example.partition("\n")
-        assert run(["bash", "-c", command], tmp_path) == expected
+        assert run(["bash", "-c", command], tmp_path, shell) == expected
 
 
-@pytest.mark.parametrize("page", [page.name for page in PAGES if "```curl" in page.read_text()])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page.name, marks=[pytest.mark.slow] if page.name in LONG_PAGES else [])
+        for page in PAGES
+        if "```curl" in page.read_text()
+    ],
+)
 async def test_examples_of_the_api(page: str, tmp_path: Path) -> None:
     """The commands of a page are run in one shell, on one server with its files and settings; `…` stands for anything."""
     settings = files(page, "toml").get("moot.toml", "")
@@ -120,7 +149,9 @@ def _parted(example: str) -> tuple[str, str]:
     return "".join(lines[:end]).rstrip("\n"), "".join(lines[end:])
 
 
-@pytest.mark.parametrize("block", [one for one in blocks("python") if not FILE.match(one.text)], ids=place)
+@pytest.mark.parametrize(
+    "block", ringed([one for one in blocks("python") if not FILE.match(one.text)]), ids=place
+)
 def test_python_examples(block: Block, tmp_path: Path) -> None:
     """What a program says stands at its end, after `#>`; one that leaves it out says something."""
     output = run([sys.executable, "-c", block.text], tmp_path)

@@ -63,6 +63,7 @@ NOT_TENANTS = {  # providers have the same names for everybody, and servers of t
 }
 
 Headers = dict[str, str]
+TOKEN_AND_SLOW_SESSION = ("token", pytest.param("session", marks=pytest.mark.slow))
 
 
 class Stage(Struct):
@@ -207,7 +208,7 @@ def is_not_there(reply: Reply) -> bool:
     return about == (404, "application/problem+json") and SECRET not in reply.text
 
 
-@pytest.mark.parametrize("credential", ["token", "session"])
+@pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_another_s_id_in_a_path_is_not_there(stage: Stage, credential: str) -> None:
     before = await stage.state()
     tried = 0
@@ -278,7 +279,7 @@ def with_field(body: Any, field: tuple[str, ...], id: str) -> Any:
     return body | {field[0]: id}
 
 
-@pytest.mark.parametrize("credential", ["token", "session"])
+@pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_another_s_id_in_a_body_is_not_there(stage: Stage, credential: str) -> None:
     who = stage.bob[credential]
     mine = await stage.opened(who)

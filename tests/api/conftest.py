@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from moot.lab.server import serving as lab_serving
 from tests.api.journey import Journey, RecordingLab
-from tests.databases import KINDS, migrated_url
+from tests.databases import SLOW_ON_POSTGRES, migrated_url
 from tests.serving import serving
 
 SETTINGS = """\
@@ -32,7 +32,7 @@ model_calls_a_minute = 1_000_000
 """
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
 async def journey(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Journey]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import pytest_asyncio
 
 from moot.board.ledger import drawn
 from moot.board.png import png
@@ -71,9 +72,15 @@ def typed(events: Sequence[Any]) -> list[Event]:
     return [msgspec.convert(event, type=Event) for event in events]
 
 
-async def test_the_sample_lesson_to_its_end(journey: Journey) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sample(journey: Journey) -> tuple[str, str, list[Any]]:
+    """The sample lesson when it is over: its discussion, its run and its events."""
     discussion, run = await opened(journey, *SAMPLE)
-    events = await journey.server.heard(run)
+    return discussion, run, await journey.server.heard(run)
+
+
+async def test_the_sample_lesson_to_its_end(journey: Journey, sample: tuple[str, str, list[Any]]) -> None:
+    discussion, _, events = sample
     assert events[-1]["status"] == "completed", events[-3:]
     assert decisions(events) == [
         ("alpha", "rules"),
@@ -105,9 +112,10 @@ async def test_the_sample_lesson_to_its_end(journey: Journey) -> None:
     ]
 
 
-async def test_the_board_now_of_a_run_and_at_every_event_is_what_the_log_leads_to(journey: Journey) -> None:
-    discussion, run = await opened(journey, *SAMPLE)
-    events = await journey.server.heard(run)
+async def test_the_board_now_of_a_run_and_at_every_event_is_what_the_log_leads_to(
+    journey: Journey, sample: tuple[str, str, list[Any]]
+) -> None:
+    discussion, run, events = sample
     last = events[-1]["seq"]
     whole = ["title", "odd-law", "code-odd", "sums", "growing-square", "edge"]
     assert await elements(journey, discussion) == whole
@@ -214,7 +222,16 @@ async def test_an_agent_that_does_not_answer_as_it_was_asked_to_is_heard_all_the
     assert (await journey.answers(discussion))[0]["content"] == words
 
 
-@pytest.mark.parametrize("agent", ["mute", "blank", "idler", "empty", "unauthorized"])
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "mute",
+        pytest.param("blank", marks=pytest.mark.slow),
+        pytest.param("idler", marks=pytest.mark.slow),
+        pytest.param("empty", marks=pytest.mark.slow),
+        "unauthorized",
+    ],
+)
 async def test_agents_that_bring_nothing_end_it_after_two_turns_with_their_reasons(
     journey: Journey, agent: str
 ) -> None:

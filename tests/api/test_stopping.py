@@ -5,9 +5,13 @@ import asyncio
 import pytest
 
 from tests.api.journey import LONG, Journey, ended, text_of
+from tests.databases import KINDS
 from tests.serving import SECONDS
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.parametrize("journey", KINDS, indirect=True),  # central enough for both databases every time
+]
 
 
 async def test_a_stop_ends_the_call_and_keeps_what_was_said(journey: Journey) -> None:

@@ -9,9 +9,15 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.api.journey import SCRIPTS, Journey, ended, text_of
+from tests.databases import KINDS
 from tests.serving import Frame, MootServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+both = pytest.mark.parametrize(
+    "journey", KINDS, indirect=True
+)  # central enough for both databases every time
+LANES = 8
 
 
 async def test_a_discussion_is_answered_for_before_any_model_is_called(journey: Journey) -> None:
@@ -47,6 +53,7 @@ async def test_two_lanes_stream_at_the_same_time(journey: Journey) -> None:
     assert {ended(events, who)["status"] for who in ("alpha", "beta")} == {"stopped"}
 
 
+@both
 async def test_what_is_kept_is_what_was_shown(journey: Journey) -> None:
     opened = await journey.open("lab/even", "lab/even", mode="parallel")
     events = await journey.server.heard(opened["run"]["id"])
@@ -61,6 +68,7 @@ async def test_what_is_kept_is_what_was_shown(journey: Journey) -> None:
         assert kept[who]["usage"]["output"] > 0
 
 
+@both
 async def test_a_reader_may_come_back_at_every_number(journey: Journey) -> None:
     opened = await journey.finished("lab/quick", "lab/other", mode="parallel")
     path = f"/api/runs/{opened['run']['id']}/events"
@@ -78,6 +86,7 @@ async def test_a_reader_may_come_back_at_every_number(journey: Journey) -> None:
         assert (reply.status, reply.text) == (204, "")
 
 
+@both
 async def test_a_reader_that_leaves_a_live_run_again_and_again_misses_nothing(journey: Journey) -> None:
     opened = await journey.open("lab/even", "lab/even", mode="parallel")
     seen: list[Frame] = []
@@ -126,10 +135,10 @@ def not_reading(server: MootServer, path: str) -> socket.socket:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells so easily")
 async def test_readers_that_do_not_read_cost_little(journey: Journey) -> None:
-    opened = await journey.finished(*["lab/big"] * 24, mode="parallel")
+    opened = await journey.finished(*["lab/big"] * LANES, mode="parallel")
     path = f"/api/runs/{opened['run']['id']}/events"
     whole = len((await journey.server.get(path)).text)
-    assert whole > 24 * 2 * 180_000
+    assert whole > LANES * 2 * 180_000
     before = memory(journey.server)
     stuck = [not_reading(journey.server, path) for _ in range(40)]
     held = [0]

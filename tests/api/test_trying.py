@@ -3,24 +3,30 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import pytest_asyncio
 
 from moot.model.trials import MOST_ROUNDS
-from tests.databases import KINDS, migrated_url
+from tests.databases import SLOW_ON_POSTGRES, migrated_url
 from tests.serving import SECONDS, MootServer, serving
 
 ASSERTIONS = "It gives a reason.\nIt names a source."
 
 
-@pytest.fixture(params=KINDS)
-async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MootServer]:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
+async def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[MootServer]:
+    folder = tmp_path_factory.mktemp("trying")
     async with (
-        migrated_url(request.param, tmp_path) as url,
-        serving(tmp_path, url, MOOT_LEASE="1") as server,
+        migrated_url(request.param, folder) as url,
+        serving(folder, url, MOOT_LEASE="1") as server,
     ):
         yield server
         assert '"error"' not in server.logged(), server.logged()
