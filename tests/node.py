@@ -12,9 +12,9 @@ BUILT = WEB.parent / "src/moot/static"
 SECONDS = 600
 
 
-def node(*words: str | Path) -> str:
+def node(*words: str | Path, **environment: str) -> str:
     """Run Node in the page's folder and return what it said; where it fails, that is the error."""
-    return _said(build.node(*words))
+    return _said(build.node(*words), **environment)
 
 
 def install() -> None:
@@ -30,11 +30,11 @@ def refresh() -> None:
         build.refresh(WEB, BUILT)
 
 
-def _said(command: Sequence[str | Path]) -> str:
+def _said(command: Sequence[str | Path], **environment: str) -> str:
     ended = subprocess.run(  # noqa: S603 - our own words
         command,
         cwd=WEB,
-        env={**build.environment(), "NO_COLOR": "1"},
+        env={**build.environment(), "NO_COLOR": "1", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

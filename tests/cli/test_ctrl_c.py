@@ -74,7 +74,9 @@ def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: Moot) -> None:
         os.close(write)
 
 
-@pytest.mark.parametrize("words", ["Tell me a long story.", "The quick brown fox. " * 300])
+@pytest.mark.parametrize(
+    "words", [pytest.param("Tell me a long story.", marks=pytest.mark.slow), "The quick brown fox. " * 300]
+)
 def test_the_embedded_model_can_be_stopped_while_it_reads_or_speaks(moot: Moot, words: str) -> None:
     with moot.running("ask", words, "-m", "local/smollm2", "--json") as process:
         assert process.stdout is not None

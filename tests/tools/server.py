@@ -70,10 +70,6 @@ async def never(*_: object) -> ListToolsResult:
 def main(how: str) -> None:
     server = made()
     match how:
-        case "hangs":
-            time.sleep(600)
-        case "dies":
-            sys.exit(1)
         case "mute":  # it starts, and never lists its tools
             server.list_tools = never  # type: ignore[method-assign, assignment]
             server.run("stdio")

@@ -16,11 +16,15 @@ from moot.tools.stdio import command_running
 from tests.tools import server
 
 COMMAND = (sys.executable, str(Path(__file__).with_name("server.py")))
+NO_SERVERS = {  # what is no server needs nothing of one
+    "dies": (sys.executable, "-c", "raise SystemExit(1)"),
+    "hangs": (sys.executable, "-c", "import time; time.sleep(600)"),
+}
 PATIENT = 120.0  # seconds, on a machine that does much else
 
 
-def by_command(*arguments: str, seconds: float = PATIENT, **environment: str) -> McpToolbox:
-    connect = partial(command_running, [*COMMAND, *arguments], environment)
+def by_command(how: str = "", seconds: float = PATIENT, **environment: str) -> McpToolbox:
+    connect = partial(command_running, NO_SERVERS.get(how, (*COMMAND, how)), environment)
     return McpToolbox("test", connect, start_seconds=seconds)
 
 

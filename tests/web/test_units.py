@@ -4,8 +4,9 @@ import pytest
 
 from tests.node import install, node
 
+UNITS = ("--test", "tests/**/*.test.ts")
 CHECKS = {
-    "units": ("--test", "tests/**/*.test.ts"),
+    "unit tests on all examples": UNITS,
     "types": ("node_modules/svelte-check/bin/svelte-check", "--fail-on-warnings"),
     "types of its tests": ("node_modules/typescript/bin/tsc", "-p", "tests"),
     "format": ("node_modules/prettier/bin/prettier.cjs", "--check", "."),
@@ -17,6 +18,11 @@ def installed() -> None:
     install()
 
 
+def test_the_page_passes_its_unit_tests() -> None:
+    node(*UNITS, FEW_RUNS="1")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_page_passes_its(check: str) -> None:
     node(*CHECKS[check])

@@ -6,6 +6,7 @@ import { isTangled, marks, pieces } from "../src/markdown/bounds.ts";
 import { GrowingDocument } from "../src/markdown/document.ts";
 import { rendered } from "../src/markdown/render.ts";
 import { long, markdown, noise } from "./markdown_texts.ts";
+import { runs } from "./runs.ts";
 
 const LENGTH = 16_000;
 const PIECES = 200;
@@ -77,14 +78,14 @@ test("whatever a segment is made of, marked looks from few marks, and not far", 
       assert.ok(given.reduce((work, src) => work + marks(src) ** 2, 0) <= 40_000);
       for (const src of given) assert.ok(marks(src) <= 100 || src.length <= 200);
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
 });
 
 test("no character is lost by reading in pieces, and what people write is one piece", () => {
   fc.assert(
     fc.property(fc.oneof(markdown, noise, long), (text) => assert.equal(pieces(text).join(""), text)),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
   const prose = "Some **words**, a `name_of_it` and [a link](https://a.example/x_y). ".repeat(8);
   assert.deepEqual(pieces(prose), [prose]);

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { GrowingDocument } from "../src/markdown/document.ts";
 import { long, markdown, noise } from "./markdown_texts.ts";
+import { runs } from "./runs.ts";
 
 function whole(text: string): string[] {
   return grown([text]);
@@ -39,7 +40,7 @@ test("any cut of any markdown gives the same blocks as the whole", () => {
     fc.property(fc.oneof(markdown, noise), places, (text, at) => {
       assert.deepEqual(grown(cut(text, at)), whole(text));
     }),
-    { numRuns: 1_500 },
+    { numRuns: runs(1_500) },
   );
 });
 
@@ -48,7 +49,7 @@ test("character by character gives the same blocks as the whole", () => {
     fc.property(fc.oneof(markdown, noise), (text) => {
       assert.deepEqual(grown(text.split(""), false), whole(text));
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
@@ -57,7 +58,7 @@ test("so does any cut of what is too long for one segment", () => {
     fc.property(long, places, (text, at) => {
       assert.deepEqual(grown(cut(text, at)), whole(text));
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 
@@ -71,7 +72,7 @@ test("no character of prose is lost or doubled", () => {
         assert.equal(shown.join(" "), text.trim());
       },
     ),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   );
 });
 

@@ -6,6 +6,7 @@ import { formulaAt } from "../src/markdown/formulas.ts";
 import { target, tells } from "../src/markdown/links.ts";
 import { located } from "../src/markdown/quoting.ts";
 import { long, markdown, noise } from "./markdown_texts.ts";
+import { runs } from "./runs.ts";
 
 function html(text: string): string {
   const document = new GrowingDocument();
@@ -29,7 +30,7 @@ test("whatever is written, only tags of ours come out", () => {
         for (const [tag] of html(text).matchAll(/<[^>]*>?/g)) assert.match(tag, TAG);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
