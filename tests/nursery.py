@@ -317,7 +317,8 @@ def be_nursery(doors: int, address: str) -> NoReturn:
         _become(pickle.loads(asked), descriptors)  # noqa: S301 - a test wrote it
         from moot.cli.app import main  # noqa: PLC0415 - loaded in the nursery, and not where tests are collected
 
-        code = main()
+        main()
+        code = 0
     except SystemExit as ended:
         code = ended.code
     except BaseException:  # noqa: BLE001 - this is how Python tells of what was not caught

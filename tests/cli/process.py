@@ -10,7 +10,7 @@ import termios
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -54,7 +54,8 @@ class Running(Child):
             reading = [pool.submit(file.read) if file else None for file in (self.stdout, self.stderr)]
             try:
                 if self.stdin is not None:
-                    self.stdin.write(words or b"")
+                    with suppress(BrokenPipeError):  # it need not read
+                        self.stdin.write(words or b"")
                     self.stdin.close()
                 out, err = (one.result(timeout) if one else b"" for one in reading)
                 self.wait(timeout)
@@ -102,9 +103,12 @@ class Moot:
         }
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Finished:
-        with self.running(*arguments, stdin=subprocess.PIPE, **environment) as process:
+        process = Running(arguments, self.folder, self._chosen(environment), stdin=subprocess.PIPE)
+        try:
             out, err = process.communicate(stdin.encode())
             code = process.wait(SECONDS)
+        finally:
+            process.close()
         return Finished(["moot", *arguments], code, out.decode(), err.decode())
 
     def cold(self, *arguments: str, **environment: str) -> Finished:
@@ -119,6 +123,11 @@ class Moot:
             cwd=self.folder,
             env=self.environment | environment,
         )
+
+    def _chosen(self, more: Mapping[str, str]) -> Mapping[str, str]:
+        chosen = self.environment | dict(more)
+        assert not [name for name in chosen if name.startswith("PYTHON")], "a fork reads none of these"
+        return chosen
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name
@@ -138,14 +147,10 @@ class Moot:
         **environment: str,
     ) -> Iterator[Running]:
         """Start it and leave it running; it is killed if it is still there in the end."""
-        chosen = self.environment | environment
-        assert not [name for name in chosen if name.startswith("PYTHON")], (
-            "a fork does not read these: run it cold"
-        )
         process = Running(
             arguments,
             self.folder,
-            chosen,
+            self._chosen(environment),
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,

@@ -69,9 +69,15 @@ class Terminal:
 def on_a_terminal(moot: Moot, *arguments: str, columns: int = 100) -> Iterator[tuple[Terminal, Running]]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
-    screen = {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"}
     with moot.running(
-        "chat", *arguments, stdin=theirs, stdout=theirs, stderr=theirs, at_terminal=True, **screen
+        "chat",
+        *arguments,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        at_terminal=True,
+        TERM="xterm-256color",
+        PROMPT_TOOLKIT_NO_CPR="1",
     ) as process:
         os.close(theirs)
         try:
