@@ -162,7 +162,7 @@ def _running(data: Path) -> Iterator[str]:
     data.mkdir()
     made = PostgresServer(data)  # for root it makes a user
     made.ensure_pgdata_inited()
-    command = [made.bin_path / "postgres", "-D", data, "-k", data]
+    command: list[str | Path] = [made.bin_path / "postgres", "-D", data, "-k", data]
     command += [part for setting in IN_A_HURRY for part in ("-c", setting)]
     with (data.parent / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, user=made.system_user)  # noqa: S603 - the wheel's
