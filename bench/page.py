@@ -22,7 +22,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from bench.page_words import SCRIPTS, VOICES
 from bench.processes import Server, moot_serve
-from tests.page.browser import OPTIONS, chromium
+from tests.page.browser import WHOLE, launched
 
 SECONDS = 20
 MESSAGES = 2000
@@ -172,7 +172,7 @@ async def measured(seconds: int, messages: int) -> list[Figure]:
             async_playwright() as playwright,
         ):
             await server.answers("/readyz")
-            browser = await playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
+            browser = await launched(playwright, WHOLE)
             figures: list[Figure] = []
             doings: list[Callable[[Page, Server], Any]] = [
                 first_visit,

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, Page, async_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.page.browser import OPTIONS, chromium  # noqa: E402 - the path is known only now
+from tests.page.browser import WHOLE, launched  # noqa: E402 - the path is known only now
 from tests.serving import MootServer, serving  # noqa: E402
 
 PICTURES = ROOT / "docs" / "page"
@@ -108,7 +108,7 @@ async def main() -> None:
     settings = f'[providers.scripted]\nscript = "{SCRIPTS}"\n'
     with tempfile.TemporaryDirectory(prefix="moot-pictures-") as folder:
         async with serving(Path(folder), settings=settings) as server, async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
+            browser = await launched(playwright, WHOLE)
             for scene in SCENES:
                 await _taken(browser, server, scene)
             await _view(browser, server, "/", "start", _models_are_found)

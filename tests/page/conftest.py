@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, Playwright, async_playwright, expect
 
 from tests.databases import migrated_url
 from tests.node import install, refresh
-from tests.page.browser import OPTIONS, chromium
+from tests.page.browser import NoBrowser, launched
 from tests.page.patience import PATIENCE_MILLISECONDS
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
@@ -35,9 +35,17 @@ async def browser() -> AsyncIterator[Browser]:
     install()
     refresh()
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium(), args=list(OPTIONS))
+        browser = await _launched(playwright)
         yield browser
         await browser.close()
+
+
+async def _launched(playwright: Playwright) -> Browser:
+    try:
+        return await launched(playwright)
+    except NoBrowser as none:
+        missing = str(none)
+    pytest.fail(missing, pytrace=False)
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -1,11 +1,13 @@
 """The browser of the journeys is there, and what must never happen is seen."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Page, async_playwright
 
 from tests.page.axe import axe
+from tests.page.browser import NoBrowser, launched
 from tests.page.patience import PATIENCE_SECONDS
 from tests.page.watching import Watch
 
@@ -38,3 +40,13 @@ async def test_what_must_not_happen_is_seen(page: Page, watch: Watch, does: str,
     with pytest.raises(AssertionError, match=seen):
         watch.clean()
     watch.allow(".*")
+
+
+async def test_browser_is_named_in_one_line_when_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
+    async with async_playwright() as playwright:
+        with pytest.raises(NoBrowser, match=r"^No Chromium is installed: install one with `.+`\.$"):
+            await launched(playwright)
