@@ -65,6 +65,7 @@ class MootServer:
         self.log = folder / "serve.log"
         self.arguments = ["serve", "--host", host, "--port", "0", "--config", str(self.settings)]
         self.prepare: Callable[[], None] = as_it_is  # in the process, before it is Moot
+        self.headers: Mapping[str, str] = {}  # of every request, beside those that it brings itself
         self.url = ""
         self.process: Forked | None = None
         self.http = aiohttp.ClientSession(
@@ -117,7 +118,7 @@ class MootServer:
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Reply:
         """Make a request; bytes are sent as they are, other bodies as JSON."""
-        sent = dict(headers or {})
+        sent = {**self.headers, **(headers or {})}
         data = body if isinstance(body, bytes) or body is None else msgspec.json.encode(body)
         if data is not None:
             sent.setdefault("Content-Type", "application/json")
@@ -135,7 +136,8 @@ class MootServer:
     ) -> AsyncGenerator[Frame, None]:
         """Yield the events of a stream until it ends; a body is posted. Whoever leaves earlier closes this."""
         method = "GET" if body is None else "POST"
-        async with self.http.request(method, self.url + path, headers=headers, json=body) as response:
+        sent = {**self.headers, **(headers or {})}
+        async with self.http.request(method, self.url + path, headers=sent, json=body) as response:
             assert response.status == 200, await response.text()
             rest = b""
             async for piece in response.content.iter_any():
