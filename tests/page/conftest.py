@@ -11,11 +11,11 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Playwright, async_playwright, expect
 
-from tests.databases import migrated_url
 from tests.node import install, refresh
+from tests.page.axe import Ring
 from tests.page.browser import NoBrowser, launched
+from tests.page.guests import House, guest, hosting
 from tests.page.patience import PATIENCE_MILLISECONDS
-from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
@@ -23,11 +23,18 @@ WIDTH, HEIGHT = 1280, 800
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of this folder in the loop in which the browser lives."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the tests of this folder in the loop in which the browser lives.
+
+    Journeys that look with axe run in both rings: the slow one looks at the contrast of colours in every step.
+    """
+    Ring.is_slow = str(config.getoption("-m")) == "slow"
     for item in items:
         if item.path.parent == Path(__file__).parent and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+            if Ring.is_slow and isinstance(item, pytest.Function) and "axe" in item.obj.__code__.co_names:
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -65,8 +72,15 @@ async def watch(page: Page) -> AsyncIterator[Watch]:
     watch.clean()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    """Serve Moot and its page as a process of its own, for all tests of this process."""
+    async with hosting(tmp_path_factory.mktemp("house")) as house:
+        yield house
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def server(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
-    """Serve Moot and its page as a process of its own, with a data folder of its own."""
-    async with migrated_url("sqlite", tmp_path) as url, visiting(page, tmp_path, url) as server:
+async def server(house: House, page: Page) -> AsyncIterator[MootServer]:
+    """Be a guest with nobody's data; the page is logged in, and so is whoever calls the server."""
+    async with guest(house, page) as server:
         yield server

@@ -13,10 +13,15 @@ STEPS = 12  # of a finger that is drawn over the screen
 
 
 @asynccontextmanager
-async def phone(browser: Browser) -> AsyncIterator[Page]:
-    """Open an empty page on a phone, and watch it as any other."""
+async def phone(browser: Browser, other: Page) -> AsyncIterator[Page]:
+    """Open an empty page on a phone of whoever is logged in on another page, and watch it as any other."""
+    cookies = (await other.context.storage_state())["cookies"]
     context = await browser.new_context(
-        viewport={"width": WIDTH, "height": HEIGHT}, has_touch=True, is_mobile=True, reduced_motion="reduce"
+        viewport={"width": WIDTH, "height": HEIGHT},
+        has_touch=True,
+        is_mobile=True,
+        reduced_motion="reduce",
+        storage_state={"cookies": cookies},
     )
     context.set_default_timeout(PATIENCE_MILLISECONDS)
     try:

@@ -1,74 +1,10 @@
-"""Scripted models that read discussions, and answer with the shapes that they are asked for."""
+"""What most journeys begin with: discussions that were held, and the choice of who reads them."""
 
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Locator, Page
+from playwright.async_api import Locator
 
-from tests.page.visiting import visiting
 from tests.serving import MootServer
-
-READS = {
-    "export": {
-        "summary": "Round tables help people talk.",
-        "usefulness": 0.72,
-        "insights": [
-            {
-                "title": "Corners stay unused",
-                "detail": "A round table wastes the corners.",
-                "category": "space",
-                "kind": "pain_point",
-                "severity": "high",
-                "messages": ["m2"],
-            },
-            {
-                "title": "A bench uses the corner",
-                "detail": "It takes two more people.",
-                "suggestion": "Measure the wall.",
-                "category": "space",
-                "kind": "solution",
-                "paired": 0,
-                "messages": ["m2"],
-            },
-            {
-                "title": "Oak it is",
-                "detail": "Oak outlives the kitchen.",
-                "category": "material",
-                "kind": "decision",
-                "messages": [],
-            },
-        ],
-    },
-    "consolidate": {
-        "patterns": [
-            {
-                "kind": "pain",
-                "title": "Space is measured too late",
-                "description": "The room was measured after the choice.",
-                "evidence": ["Corners stay unused"],
-                "frequency": 4,
-                "severity": "high",
-                "tags": ["space", "planning"],
-            }
-        ]
-    },
-}
-
-VOICES = "".join(
-    f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n" for name, answer in READS.items()
-)
-VOICES += "[slow]\nanswer = 'It never comes to this.'\ndelay = 600\n"
-VOICES += "[priced]\nprice = 2.5\nanswer = 'A round one, of oak, so that everybody hears everybody.'\n"
-
-
-@asynccontextmanager
-async def reading(page: Page, folder: Path, settings: str = "") -> AsyncIterator[MootServer]:
-    """Serve with models that read."""
-    async with visiting(page, folder, settings=settings, voices=VOICES) as server:
-        yield server
 
 
 async def opened(

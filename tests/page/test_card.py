@@ -1,14 +1,12 @@
 """Cards: what was said, by whom and at what price, and all that can be done with it."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
 from tests.page.reading import opened
-from tests.page.visiting import visiting
 from tests.serving import MootServer
 
 ROWS = """(wanted) => {
@@ -17,11 +15,6 @@ ROWS = """(wanted) => {
     return JSON.stringify(rows) === JSON.stringify(wanted);
 }"""
 
-FALLBACK = """
-[fallback]
-"scripted/unauthorized" = ["scripted/echo"]
-"scripted/forbidden" = ["scripted/unending"]
-"""
 TINT = "(card) => getComputedStyle(card).backgroundColor"
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # Whether each line begins with words: the point before them lies outside of what is shown.
@@ -80,7 +73,7 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     await expect(failed).to_contain_text("The key is missing or was refused")
     await expect(failed.get_by_role("link", name="Keys")).to_have_attribute("href", "/models")
     assert await failed.evaluate(TINT) != await card(page, "Echo").evaluate(TINT)
-    await axe(page)
+    await axe(page, contrast=True)
 
     await failed.get_by_role("button", name="Another model").click()
     picker = page.get_by_role("dialog", name="Which model answers for Unauthorized?")
@@ -95,42 +88,40 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
 
 
 async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_reload(
-    tmp_path: Path, page: Page
+    server: MootServer, page: Page
 ) -> None:
-    async with visiting(page, tmp_path, settings=FALLBACK) as server:
-        id = await opened(server, "steady", "unauthorized", wait=False)
-        await page.goto(f"{server.url}/d/{id}")
-        other = card(page, "Unauthorized")
-        for _ in range(2):
-            await expect(other).to_contain_text("scripted/echo is asked instead of scripted/unauthorized.")
-            await expect(other).to_contain_text("Key rejected")
-            await expect(other.locator("header")).to_contain_text("scripted/echo")
-            await expect(other.locator(".markdown")).to_have_text("About Tables?")
-            await expect(other.get_by_role("button", name="Answer again")).to_be_visible()
-            await expect(card(page, "Steady")).not_to_contain_text("asked instead")
-            await axe(page)
-            await page.reload()
+    id = await opened(server, "steady", "locked", wait=False)
+    await page.goto(f"{server.url}/d/{id}")
+    other = card(page, "Locked")
+    for _ in range(2):
+        await expect(other).to_contain_text("scripted/echo is asked instead of scripted/locked.")
+        await expect(other).to_contain_text("Key rejected")
+        await expect(other.locator("header")).to_contain_text("scripted/echo")
+        await expect(other.locator(".markdown")).to_have_text("About Tables?")
+        await expect(other.get_by_role("button", name="Answer again")).to_be_visible()
+        await expect(card(page, "Steady")).not_to_contain_text("asked instead")
+        await page.reload()
+    await axe(page)
 
 
 async def test_a_new_version_says_while_it_is_tried_who_is_asked_instead_and_nothing_of_the_one_before(
-    tmp_path: Path, page: Page
+    server: MootServer, page: Page
 ) -> None:
-    async with visiting(page, tmp_path, settings=FALLBACK) as server:
-        await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'unauthorized')}")
-        echo, other = card(page, "Echo"), card(page, "Unauthorized")
-        await anew(page, "Echo", "scripted/forbidden")
-        await expect(echo).to_contain_text("scripted/unending is asked instead of scripted/forbidden.")
-        await expect(echo.get_by_text("New version")).to_be_visible()
-        await echo.get_by_role("button", name="Stop Echo").click()
-        await expect(echo.locator(".markdown")).to_have_text("About Tables?")
-        await expect(echo).not_to_contain_text("asked instead")
+    await page.goto(f"{server.url}/d/{await opened(server, 'echo', 'locked')}")
+    echo, other = card(page, "Echo"), card(page, "Locked")
+    await anew(page, "Echo", "scripted/barred")
+    await expect(echo).to_contain_text("scripted/unending is asked instead of scripted/barred.")
+    await expect(echo.get_by_text("New version")).to_be_visible()
+    await echo.get_by_role("button", name="Stop Echo").click()
+    await expect(echo.locator(".markdown")).to_have_text("About Tables?")
+    await expect(echo).not_to_contain_text("asked instead")
 
-        await expect(other).to_contain_text("scripted/echo is asked instead")
-        await anew(page, "Unauthorized", "scripted/scholar")
-        await expect(other.get_by_text("2/2")).to_be_visible()
-        await expect(other).not_to_contain_text("asked instead")
-        await other.get_by_role("button", name="Earlier version").click()
-        await expect(other).to_contain_text("scripted/echo is asked instead")
+    await expect(other).to_contain_text("scripted/echo is asked instead")
+    await anew(page, "Locked", "scripted/scholar")
+    await expect(other.get_by_text("2/2")).to_be_visible()
+    await expect(other).not_to_contain_text("asked instead")
+    await other.get_by_role("button", name="Earlier version").click()
+    await expect(other).to_contain_text("scripted/echo is asked instead")
 
 
 async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
@@ -298,8 +289,8 @@ async def test_figures_are_broken_into_lines_without_a_point_at_an_end(
 
 async def test_on_a_phone_nothing_covers_the_figures_of_a_card(server: MootServer, page: Page) -> None:
     await page.set_viewport_size(PHONE)
-    await page.goto(f"{server.url}/d/{await opened(server, 'long', 'steady', 'thinker')}")
-    figures = card(page, "Long").locator(".figures")
+    await page.goto(f"{server.url}/d/{await opened(server, 'brief', 'steady', 'thinker')}")
+    figures = card(page, "Brief").locator(".figures")
     await figures.evaluate("(line) => line.scrollIntoView({ block: 'end' })")
     assert await figures.evaluate(UNCOVERED)
 

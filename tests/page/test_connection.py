@@ -7,11 +7,12 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Locator, Page, Route, expect
 
-from moot.providers.scripts import SAMPLE
 from tests.page.axe import axe
 from tests.page.frames import frames_pass
 from tests.page.patience import PATIENCE_SECONDS
-from tests.page.reading import discussed, reading
+from tests.page.reading import discussed
+from tests.page.visiting import visiting
+from tests.page.voices import LASTING
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
@@ -27,12 +28,11 @@ COUNT_ANNOUNCEMENTS = """() => {
     .observe(status, { childList: true, characterData: true, subtree: true });
 }"""
 WORDS = "(cards) => cards.map((card) => card.querySelector('.markdown')?.innerText ?? '')"
-WHOLE = " ".join([SAMPLE] * 4)  # what scripted/long says
 
 
 async def speaking(server: MootServer, page: Page) -> str:
     """Open a discussion in which somebody speaks for seconds, and wait for the first words."""
-    body = {"message": "Why?", "title": "Long", "participants": ["scripted/long", "scripted/long"]}
+    body = {"message": "Why?", "title": "Long", "participants": ["scripted/lasting", "scripted/lasting"]}
     reply = await server.post("/api/discussions", body)
     await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
     for place in (0, 1):
@@ -74,11 +74,11 @@ async def complete(page: Page, before: Sequence[str] = ("", ""), *, begun_anew: 
     """
     shown: Sequence[str] = before
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while list(shown) != [WHOLE, WHOLE]:
+        while list(shown) != [LASTING, LASTING]:
             now = await texts(page)
             assert len(now) == len(shown), "a card was lost or came twice"
             for earlier, later in zip(shown, now, strict=True):
-                assert WHOLE.startswith(later.strip())
+                assert LASTING.startswith(later.strip())
                 assert begun_anew or len(later) >= len(earlier), "words were lost"
             shown = now
             await page.wait_for_timeout(LOOK_MILLISECONDS)
@@ -125,26 +125,27 @@ async def test_a_page_that_is_kept_for_the_way_back_holds_no_connection(
 
 
 async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_page(
-    server: MootServer, page: Page, watch: Watch
+    page: Page, watch: Watch, tmp_path: Path
 ) -> None:
     watch.allow(
         "ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE"
     )
-    await speaking(server, page)
-    await killed(server, page)
-    for place in (0, 1):
-        await expect(page.get_by_role("article").nth(place)).to_contain_text(WAITS)
-    await server.start()
-    await expect(shelf(page)).to_contain_text("Connected")
-    await expect(page.get_by_text("was cut off here and went on")).to_be_visible()
-    await complete(page, begun_anew=True)
+    async with visiting(page, tmp_path) as server:
+        await speaking(server, page)
+        await killed(server, page)
+        for place in (0, 1):
+            await expect(page.get_by_role("article").nth(place)).to_contain_text(WAITS)
+        await server.start()
+        await expect(shelf(page)).to_contain_text("Connected")
+        await expect(page.get_by_text("was cut off here and went on")).to_be_visible()
+        await complete(page, begun_anew=True)
 
 
 async def test_what_is_written_while_nobody_listens_is_kept_priced_and_sent(
     page: Page, watch: Watch, tmp_path: Path
 ) -> None:
     watch.allow("ERR_|Failed to fetch")
-    async with reading(page, tmp_path) as server:
+    async with visiting(page, tmp_path) as server:
         id = await discussed(server, "Tables")
         await page.goto(f"{server.url}/d/{id}")
         box = page.get_by_role("textbox", name="Your message")
@@ -170,81 +171,79 @@ async def test_what_is_written_while_nobody_listens_is_kept_priced_and_sent(
 
 
 async def test_a_restored_draft_is_priced_when_the_connection_is_back(
-    page: Page, watch: Watch, tmp_path: Path
+    server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("ERR_|Failed to fetch")
-    async with reading(page, tmp_path) as server:
-        id = await discussed(server, "Tables")
-        await page.goto(f"{server.url}/d/{id}")
-        box = page.get_by_role("textbox", name="Your message")
-        price = page.get_by_title("Price estimate and limit")
-        await box.fill("And now?")
-        await expect(price).to_contain_text("1 call")
-        await page.route("**/api/estimate", lambda route: route.abort(), times=1)
-        async with page.expect_event("requestfailed", lambda request: "/estimate" in request.url):
-            await page.reload()
-        await expect(box).to_have_value("And now?")
-        await expect(price).to_have_text("Price")
-        await page.context.set_offline(True)
-        await expect(shelf(page)).to_contain_text("No connection")
-        await page.context.set_offline(False)
-        await expect(price).to_contain_text("1 call")
+    id = await discussed(server, "Tables")
+    await page.goto(f"{server.url}/d/{id}")
+    box = page.get_by_role("textbox", name="Your message")
+    price = page.get_by_title("Price estimate and limit")
+    await box.fill("And now?")
+    await expect(price).to_contain_text("1 call")
+    await page.route("**/api/estimate", lambda route: route.abort(), times=1)
+    async with page.expect_event("requestfailed", lambda request: "/estimate" in request.url):
+        await page.reload()
+    await expect(box).to_have_value("And now?")
+    await expect(price).to_have_text("Price")
+    await page.context.set_offline(True)
+    await expect(shelf(page)).to_contain_text("No connection")
+    await page.context.set_offline(False)
+    await expect(price).to_contain_text("1 call")
 
 
 async def test_without_a_connection_nothing_claims_to_live_and_nothing_moves(
-    page: Page, watch: Watch, tmp_path: Path
+    server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("ERR_INTERNET_DISCONNECTED|Failed to fetch")
-    async with reading(page, tmp_path) as server:
-        body = {"message": "Why?", "title": "Slow", "participants": ["scripted/slow", "scripted/slow"]}
-        reply = await server.post("/api/discussions", body)
-        await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
-        cards = page.get_by_role("article")
-        spoken = page.get_by_role("main").locator("p[role=status]")
-        await expect(shelf(page)).to_contain_text("Connected")
-        await expect(cards).to_have_count(2)
-        await expect(spoken).to_have_text("Alpha and Beta are speaking.")
-        await expect(shelf(page).get_by_label("is generating")).to_be_visible()
-        assert await breathing(page) == 2  # those who have said nothing yet
-        still = [
-            shelf(page).get_by_role("link", name="New discussion"),
-            shelf(page).get_by_label("Search discussions"),
-            shelf(page).get_by_role("link", name="Slow"),
-            cards.first,
-            cards.first.get_by_text("Waiting for the first word"),
-            cards.first.get_by_role("button", name="Stop Alpha"),
-            page.get_by_role("button", name="Stop", exact=True),
-            page.get_by_role("textbox", name="Your message"),
-        ]
-        before = [await one.bounding_box() for one in still]
-        failed: list[str] = []
-        page.on("requestfailed", lambda request: failed.append(request.url))
-        await page.evaluate(COUNT_ANNOUNCEMENTS)
+    body = {"message": "Why?", "title": "Slow", "participants": ["scripted/silent", "scripted/silent"]}
+    reply = await server.post("/api/discussions", body)
+    await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
+    cards = page.get_by_role("article")
+    spoken = page.get_by_role("main").locator("p[role=status]")
+    await expect(shelf(page)).to_contain_text("Connected")
+    await expect(cards).to_have_count(2)
+    await expect(spoken).to_have_text("Alpha and Beta are speaking.")
+    await expect(shelf(page).get_by_label("is generating")).to_be_visible()
+    assert await breathing(page) == 2  # those who have said nothing yet
+    still = [
+        shelf(page).get_by_role("link", name="New discussion"),
+        shelf(page).get_by_label("Search discussions"),
+        shelf(page).get_by_role("link", name="Slow"),
+        cards.first,
+        cards.first.get_by_text("Waiting for the first word"),
+        cards.first.get_by_role("button", name="Stop Alpha"),
+        page.get_by_role("button", name="Stop", exact=True),
+        page.get_by_role("textbox", name="Your message"),
+    ]
+    before = [await one.bounding_box() for one in still]
+    failed: list[str] = []
+    page.on("requestfailed", lambda request: failed.append(request.url))
+    await page.evaluate(COUNT_ANNOUNCEMENTS)
 
-        await page.context.set_offline(True)
-        await expect(shelf(page)).to_contain_text("No connection")
-        for place in (0, 1):
-            await expect(cards.nth(place)).to_contain_text(WAITS)
-        for stop in (still[5], still[6]):
-            await expect(stop).to_be_disabled()
-            await expect(stop).to_have_attribute("title", "Without a connection nobody can be stopped")
-        await expect(spoken).to_have_text("")
-        await expect(shelf(page).get_by_label("was generating")).to_be_visible()
-        assert await breathing(page) == 0
-        assert [await one.bounding_box() for one in still] == before
-        await axe(page)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while len(failed) < 3:
-                await page.wait_for_timeout(LOOK_MILLISECONDS)
-        assert await page.evaluate("announced") == ["No connection. Trying again; nothing is lost."]
+    await page.context.set_offline(True)
+    await expect(shelf(page)).to_contain_text("No connection")
+    for place in (0, 1):
+        await expect(cards.nth(place)).to_contain_text(WAITS)
+    for stop in (still[5], still[6]):
+        await expect(stop).to_be_disabled()
+        await expect(stop).to_have_attribute("title", "Without a connection nobody can be stopped")
+    await expect(spoken).to_have_text("")
+    await expect(shelf(page).get_by_label("was generating")).to_be_visible()
+    assert await breathing(page) == 0
+    assert [await one.bounding_box() for one in still] == before
+    await axe(page)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(failed) < 3:
+            await page.wait_for_timeout(LOOK_MILLISECONDS)
+    assert await page.evaluate("announced") == ["No connection. Trying again; nothing is lost."]
 
-        await page.context.set_offline(False)
-        await expect(spoken).to_have_text("Alpha and Beta are speaking.")
-        assert await breathing(page) == 2  # those who have said nothing yet
-        assert (await page.evaluate("announced"))[1:] == ["Connected again."]
-        await expect(cards.first).not_to_contain_text(WAITS)
-        await still[6].click()
-        await expect(cards.first).to_contain_text("Stopped")
+    await page.context.set_offline(False)
+    await expect(spoken).to_have_text("Alpha and Beta are speaking.")
+    assert await breathing(page) == 2  # those who have said nothing yet
+    assert (await page.evaluate("announced"))[1:] == ["Connected again."]
+    await expect(cards.first).not_to_contain_text(WAITS)
+    await still[6].click()
+    await expect(cards.first).to_contain_text("Stopped")
 
 
 async def test_what_changes_while_a_discussion_is_opened_is_not_missed(
@@ -395,20 +394,19 @@ async def test_who_waits_for_more_of_the_list_gets_it_before_the_list_is_read_an
 
 
 async def test_what_a_search_found_stays_while_somebody_speaks_in_it(
-    page: Page, watch: Watch, tmp_path: Path
+    server: MootServer, page: Page, watch: Watch
 ) -> None:
-    async with reading(page, tmp_path) as server:
-        await discussed(server, "Chairs")
-        id = await discussed(server, "Tables")
-        await page.goto(server.url)
-        await shelf(page).get_by_label("Search discussions").fill("Tables")
-        await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)
-        await expect(shelf(page).get_by_role("link", name="Tables")).to_be_visible()
-        await server.call("PATCH", f"/api/discussions/{id}", {"participants": [{"model": "scripted/slow"}]})
-        reply = await server.post(f"/api/discussions/{id}/messages", {"message": "Once more?"})
-        assert reply.status < 300, reply
-        await expect(shelf(page).get_by_label("is generating")).to_be_visible()
-        await renamed(server, id, "Round ones")
-        await expect(shelf(page).get_by_role("link", name="Round ones")).to_be_visible()
-        await expect(shelf(page).get_by_label("is generating")).to_be_visible()
-        await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)
+    await discussed(server, "Chairs")
+    id = await discussed(server, "Tables")
+    await page.goto(server.url)
+    await shelf(page).get_by_label("Search discussions").fill("Tables")
+    await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)
+    await expect(shelf(page).get_by_role("link", name="Tables")).to_be_visible()
+    await server.call("PATCH", f"/api/discussions/{id}", {"participants": [{"model": "scripted/silent"}]})
+    reply = await server.post(f"/api/discussions/{id}/messages", {"message": "Once more?"})
+    assert reply.status < 300, reply
+    await expect(shelf(page).get_by_label("is generating")).to_be_visible()
+    await renamed(server, id, "Round ones")
+    await expect(shelf(page).get_by_role("link", name="Round ones")).to_be_visible()
+    await expect(shelf(page).get_by_label("is generating")).to_be_visible()
+    await expect(shelf(page).get_by_role("link", name="Chairs")).to_have_count(0)

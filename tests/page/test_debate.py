@@ -1,22 +1,14 @@
 """A debate on the page: phases and lanes while it goes on, what was found in it, and links into it."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
-from tests.page.visiting import visiting
 from tests.serving import MootServer
 
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
-AGREEING = """
-[agreeing]
-answer = "Split it."
-price = 1000.0
-when = { "would gain anything by debating" = '{"agree": true, "reason": "Both would split it."}' }
-"""
 MARKED = """(words) => {
     const [range] = CSS.highlights.get("moot-quote") ?? [];
     return range?.toString() === words;
@@ -61,7 +53,7 @@ async def test_one_of_three_fails_and_tries_again_with_another_model(server: Moo
     await _findings_are_shown(page)
     await page.reload()
     await _findings_are_shown(page)
-    await axe(page)
+    await axe(page, contrast=True)
 
 
 async def test_what_the_minutes_lack_is_noted_and_stays_noted(server: MootServer, page: Page) -> None:
@@ -218,19 +210,18 @@ async def test_whoever_is_not_waited_for_is_marked_and_each_phase_is_a_click_awa
 
 
 async def test_where_the_first_answers_agree_the_debate_is_skipped_and_what_that_saved_is_said(
-    tmp_path: Path, page: Page
+    server: MootServer, page: Page
 ) -> None:
-    async with visiting(page, tmp_path, voices=AGREEING) as server:
-        opened = await debate(server, "agreeing", "agreeing", gate=True)
-        await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
-        skipped = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").nth(1)
-        for _ in range(2):
-            await expect(skipped).to_contain_text("Skipped: they agree. Saved about $0.0")
-            await expect(page.get_by_role("list", name="Notes on this debate")).to_contain_text(
-                "Both would split it. The debate was skipped"
-            )
-            await axe(page)
-            await server.heard(opened["run"]["id"])
-            await page.reload()
-        await page.get_by_role("group", name="Let them go on").get_by_role("button").click()
-        await expect(page.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()
+    opened = await debate(server, "agreeing", "agreeing", gate=True)
+    await page.goto(f"{server.url}/d/{opened['discussion']['id']}")
+    skipped = page.get_by_role("list", name="Phases of the debate").get_by_role("listitem").nth(1)
+    for _ in range(2):
+        await expect(skipped).to_contain_text("Skipped: they agree. Saved about $0.0")
+        await expect(page.get_by_role("list", name="Notes on this debate")).to_contain_text(
+            "Both would split it. The debate was skipped"
+        )
+        await server.heard(opened["run"]["id"])
+        await page.reload()
+    await axe(page)
+    await page.get_by_role("group", name="Let them go on").get_by_role("button").click()
+    await expect(page.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()

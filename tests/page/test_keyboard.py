@@ -191,7 +191,7 @@ async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
 async def test_the_focus_goes_to_the_words_when_the_table_is_stopped_from_elsewhere(
     server: MootServer, page: Page
 ) -> None:
-    body = {"message": "Why a round table?", "title": "Tables", "participants": ["scripted/long"]}
+    body = {"message": "Why a round table?", "title": "Tables", "participants": ["scripted/unending"]}
     begun = (await server.post("/api/discussions", body)).body
     await page.goto(f"{server.url}/d/{begun['discussion']['id']}")
     box = page.get_by_role("textbox", name="Your message")

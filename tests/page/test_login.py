@@ -1,11 +1,10 @@
 """Logging in: what is refused says why, and whoever is logged out in the middle goes on where they were."""
 
-from pathlib import Path
-
 from playwright.async_api import Page, expect
 
+from moot.store.accounts import Accounts
 from tests.page.axe import axe
-from tests.page.visiting import visiting
+from tests.page.guests import House
 from tests.page.watching import Watch
 
 PASSWORD = "correct horse"
@@ -18,38 +17,37 @@ async def log_in(page: Page, password: str) -> None:
 
 
 async def test_a_wrong_password_is_said_and_a_session_that_ends_is_begun_anew_in_the_same_place(
-    tmp_path: Path, page: Page, watch: Watch
+    house: House, page: Page, watch: Watch
 ) -> None:
     watch.allow(
         "status of 401|ERR_INTERNET_DISCONNECTED"
     )  # whoever is not logged in, and a network that goes
-    async with visiting(page, tmp_path, MOOT_AUTH="accounts") as server:
-        added = server.moot("user", "add", "ada", stdin=f"{PASSWORD}\n")
-        assert added.returncode == 0, added
-        await page.goto(server.url)
-        await log_in(page, "battery staple")
-        await expect(page.get_by_role("alert")).to_contain_text("password")
-        await axe(page)
-        await log_in(page, PASSWORD)
-        await expect(page.get_by_label("Your question")).to_be_visible()
+    server = house.server
+    await Accounts(house.database).add("ada", PASSWORD)
+    await page.goto(server.url)
+    await log_in(page, "battery staple")
+    await expect(page.get_by_role("alert")).to_contain_text("password")
+    await axe(page, contrast=True)
+    await log_in(page, PASSWORD)
+    await expect(page.get_by_label("Your question")).to_be_visible()
 
-        cookie = "; ".join(f"{one['name']}={one['value']}" for one in await page.context.cookies())
-        who = {"Cookie": cookie}
-        body = {"message": "Round?", "title": "Tables", "participants": ["scripted/echo", "scripted/steady"]}
-        reply = await server.post("/api/discussions", body, who)
-        assert reply.status == 201, reply
-        address = f"{server.url}/d/{reply.body['discussion']['id']}"
-        await page.get_by_role("link", name="Tables").click()
-        await expect(page.get_by_role("article")).to_have_count(2)
-        await page.get_by_role("textbox", name="Your message").fill("And now?")
+    cookie = "; ".join(f"{one['name']}={one['value']}" for one in await page.context.cookies())
+    who = {"Cookie": cookie}
+    body = {"message": "Round?", "title": "Tables", "participants": ["scripted/echo", "scripted/steady"]}
+    reply = await server.post("/api/discussions", body, who)
+    assert reply.status == 201, reply
+    address = f"{server.url}/d/{reply.body['discussion']['id']}"
+    await page.get_by_role("link", name="Tables").click()
+    await expect(page.get_by_role("article")).to_have_count(2)
+    await page.get_by_role("textbox", name="Your message").fill("And now?")
 
-        assert (await server.post("/api/logout", None, who)).status == 204
-        await page.context.set_offline(True)
-        await expect(page.get_by_role("navigation", name="Discussions")).to_contain_text("No connection")
-        await page.context.set_offline(False)
-        await expect(page.get_by_role("button", name="Log in")).to_be_visible()
-        await log_in(page, PASSWORD)
-        await expect(page).to_have_url(address)
-        await expect(page.get_by_role("textbox", name="Your message")).to_have_value("And now?")
-        await page.get_by_role("textbox", name="Your message").press("Enter")
-        await expect(page.get_by_role("article", name="Alpha").nth(1)).to_contain_text("And now?")
+    assert (await server.post("/api/logout", None, who)).status == 204
+    await page.context.set_offline(True)
+    await expect(page.get_by_role("navigation", name="Discussions")).to_contain_text("No connection")
+    await page.context.set_offline(False)
+    await expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    await log_in(page, PASSWORD)
+    await expect(page).to_have_url(address)
+    await expect(page.get_by_role("textbox", name="Your message")).to_have_value("And now?")
+    await page.get_by_role("textbox", name="Your message").press("Enter")
+    await expect(page.get_by_role("article", name="Alpha").nth(1)).to_contain_text("And now?")

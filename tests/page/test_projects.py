@@ -1,26 +1,17 @@
 """Projects: made and changed, their posts, and what was learnt in their discussions."""
 
 import re
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
 from tests.page.patience import TOASTS_STAY
-from tests.page.reading import choose, discussed, reading
+from tests.page.reading import choose, discussed
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
 POLL = 3_000  # milliseconds
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def server(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
-    async with reading(page, tmp_path) as server:
-        yield server
 
 
 async def test_a_project_is_made_changed_written_about_and_deleted(server: MootServer, page: Page) -> None:
@@ -91,7 +82,7 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await choose(dialog, "scripted/export")
     await dialog.get_by_role("button", name="Write it down").click()
     await expect(dialog).to_contain_text("Round tables help people talk.")
-    await axe(page)
+    await axe(page, contrast=True)
     await page.keyboard.press("Escape")
 
     insights = page.get_by_role("region", name="Insights")
@@ -108,7 +99,7 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await expect(insights.get_by_role("article").filter(has_text="Oak it is")).to_have_count(0)
     await expect(insights.get_by_role("article").filter(has_text="A bench uses")).to_have_count(1)
 
-    await choose(patterns, "scripted/slow")
+    await choose(patterns, "scripted/silent")
     await patterns.get_by_role("button", name="Look for patterns").click()
     await expect(patterns.get_by_role("status")).to_contain_text("Looking for what recurs")
     await patterns.get_by_role("button", name="Stop").click()
@@ -130,7 +121,7 @@ async def test_patterns_that_somebody_else_looks_for_are_read_until_they_are_the
 ) -> None:
     watch.allow("status of 500")
     project = (await server.post("/api/projects", {"name": "Kitchen"})).body["id"]
-    sought = {"id": "con_1", "model": "scripted/slow", "created_at": 0, "ended_at": None, "patterns": []}
+    sought = {"id": "con_1", "model": "scripted/silent", "created_at": 0, "ended_at": None, "patterns": []}
     looking = {"completed": None, "newest": {**sought, "status": "running"}}
     found = {**sought, "status": "completed", "ended_at": 1}
     now: dict[str, Any] = {"json": looking}

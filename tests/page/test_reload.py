@@ -1,25 +1,10 @@
 """A reload: all that was shown of a run is shown again, also what was told beside words."""
 
-from pathlib import Path
-
 from playwright.async_api import Page, expect
 
 from tests.page.reading import opened
-from tests.page.visiting import visiting
 from tests.serving import MootServer
 
-SETTINGS = """
-[fallback]
-"scripted/failing" = ["scripted/brief"]
-"""
-VOICES = """
-[brief]
-answer = "A round one."
-finish = "length"
-[failing]
-fault = "forbidden"
-delay = 0.5
-"""
 SAID = "[aria-label='What was said']"
 
 
@@ -32,22 +17,21 @@ async def settled(page: Page) -> str:
     return await page.locator(SAID).inner_text()
 
 
-async def test_notices_remarks_recaps_and_finishes_are_shown_again(tmp_path: Path, page: Page) -> None:
-    async with visiting(page, tmp_path, settings=SETTINGS, voices=VOICES) as server:
-        await opened(server, "echo", title="Chairs")
-        asked = {"message": 'Which table, after @"Chairs" and @"Stools"?', "clerk": "scripted/clerk"}
-        id = await opened(server, "brief", "failing", wait=False, **asked)
-        await page.goto(f"{server.url}/d/{id}")
-        live = await settled(page)
-        for words in (
-            "Cut at its length limit",
-            "scripted/brief is asked instead of scripted/failing.",
-            "With a recap of Chairs",
-            "is the title of no discussion",
-        ):
-            assert words in live, live
-        await page.reload()
-        assert await settled(page) == live
+async def test_notices_remarks_recaps_and_finishes_are_shown_again(server: MootServer, page: Page) -> None:
+    await opened(server, "echo", title="Chairs")
+    asked = {"message": 'Which table, after @"Chairs" and @"Stools"?', "clerk": "scripted/clerk"}
+    id = await opened(server, "cut", "late", wait=False, **asked)
+    await page.goto(f"{server.url}/d/{id}")
+    live = await settled(page)
+    for words in (
+        "Cut at its length limit",
+        "scripted/cut is asked instead of scripted/late.",
+        "With a recap of Chairs",
+        "is the title of no discussion",
+    ):
+        assert words in live, live
+    await page.reload()
+    assert await settled(page) == live
 
 
 async def test_who_was_stopped_is_said_again(server: MootServer, page: Page) -> None:

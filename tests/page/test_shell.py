@@ -82,7 +82,7 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
     await expect(page).to_have_url(re.compile(f"/d/.+#{await answer.get_attribute('id')}$"))
     await expect(answer).to_be_focused()
     await page.wait_for_function(f"() => {MARKED} === 'Chairs'")
-    await axe(page)
+    await axe(page, contrast=True)
     await shelf.get_by_label("Search discussions").fill("")
     await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
 
@@ -235,7 +235,7 @@ async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     await page.get_by_role("button", name="System theme (light)").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    await axe(page)
+    await axe(page, contrast=True)
     await page.reload()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
@@ -251,7 +251,7 @@ async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page
     await expect(body).to_have_css("background-color", LIGHT)
     await page.reload()
     await expect(body).to_have_css("background-color", LIGHT)
-    await axe(page)
+    await axe(page, contrast=True)
 
 
 async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page) -> None:
@@ -285,32 +285,32 @@ async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_
 
 
 async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
-    server: MootServer, browser: Browser
+    server: MootServer, page: Page, browser: Browser
 ) -> None:
     id = await opened(server, "echo", "thinker", "steady")
-    async with phone(browser) as page:
-        await page.goto(f"{server.url}/d/{id}")
-        cards = page.get_by_role("article")
+    async with phone(browser, page) as small:
+        await small.goto(f"{server.url}/d/{id}")
+        cards = small.get_by_role("article")
         await expect(cards).to_have_count(3)
-        assert await page.evaluate("document.documentElement.scrollWidth") <= WIDTH
-        await axe(page)
+        assert await small.evaluate("document.documentElement.scrollWidth") <= WIDTH
+        await axe(small)
 
         await snapped(cards, 0)
         most = WIDTH * 5 // 8  # of the way to the next card, and not all of it
         await swipe(cards.first, -most)
         await snapped(cards, 1)
-        dots = page.get_by_role("group", name="Answers").get_by_role("button")
+        dots = small.get_by_role("group", name="Answers").get_by_role("button")
         await expect(dots.nth(1)).to_have_attribute("aria-current", "true")
         await swipe(cards.nth(1), most)
         await snapped(cards, 0)
 
-        await page.get_by_role("button", name="Share and more").tap()
-        await page.get_by_role("menuitem", name="Rename").tap()
-        await page.get_by_label("Title").fill("Round tables")
-        await page.keyboard.press("Enter")
-        await expect(page.locator(".bar .title")).to_have_text("Round tables")
-        await page.get_by_role("button", name="Discussions").tap()
-        await page.get_by_role("link", name="New discussion").tap()
+        await small.get_by_role("button", name="Share and more").tap()
+        await small.get_by_role("menuitem", name="Rename").tap()
+        await small.get_by_label("Title").fill("Round tables")
+        await small.keyboard.press("Enter")
+        await expect(small.locator(".bar .title")).to_have_text("Round tables")
+        await small.get_by_role("button", name="Discussions").tap()
+        await small.get_by_role("link", name="New discussion").tap()
         await expect(page).to_have_url(f"{server.url}/")
 
 

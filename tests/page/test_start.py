@@ -43,7 +43,7 @@ async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: Moot
     await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
     drawings = page.get_by_role("group", name="How they talk").locator("label svg")
     assert len(set(await drawings.evaluate_all(DRAWN))) == await page.get_by_role("radio").count() == 6
-    await axe(page)
+    await axe(page, contrast=True)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
     await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
     await page.keyboard.press("Enter")

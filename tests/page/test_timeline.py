@@ -3,30 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
-import pytest_asyncio
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.page.frames import frames_pass
 from tests.page.patience import PATIENCE_SECONDS
-from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
 NEAR = 2.0  # pixels
-RUNS = 40  # of three messages each: more than a page
-TALK = "Everyone who sits at it can see everyone else, and nobody has to stand up. "
-VOICES = f"""
-[brief]
-answer = '''{TALK * 10}'''
-chunk = 1000
-[talker]
-answer = '''{TALK * 3}\n\n'''
-fault = "endless"
-chunk = 1000
-pace = 0.05
-"""
+RUNS = 8  # of three messages each: more than a page of them
+PAGE = 12  # messages, where the page asks for a hundred
 FIRST_SEEN = """(box) => {
     const { top, bottom } = box.getBoundingClientRect();
     const all = [...box.querySelectorAll(".asked, article, .markdown p")];
@@ -45,12 +32,6 @@ WATCH = """(one) => {
     note();
 }"""
 LONGER = "([box, height, by]) => box.scrollHeight > height + by"
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def talkers(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
-    async with visiting(page, tmp_path, voices=VOICES) as server:
-        yield server
 
 
 async def answered(server: MootServer, title: str) -> str:
@@ -122,18 +103,19 @@ async def scroll(page: Page, by: float) -> None:
 
 
 async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
-    talkers: MootServer, page: Page
+    server: MootServer, page: Page
 ) -> None:
-    id, run = await talk(talkers, RUNS)
+    id, run = await talk(server, RUNS)
     asked, free = asyncio.Event(), asyncio.Event()
 
-    async def hold(route: Route) -> None:
-        asked.set()
-        await free.wait()
-        await route.continue_()
+    async def shorter(route: Route) -> None:
+        if "before=" in route.request.url:
+            asked.set()
+            await free.wait()
+        await route.continue_(url=route.request.url.replace("limit=100", f"limit={PAGE}"))
 
-    await page.route(lambda url: "before=" in url, hold)
-    await page.goto(f"{talkers.url}/d/{id}")
+    await page.route("**/api/discussions/*limit=100*", shorter)
+    await page.goto(f"{server.url}/d/{id}")
     await expect(page.get_by_role("article").last).to_contain_text("nobody has to stand up")
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not asked.is_set():
@@ -141,7 +123,7 @@ async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
     known = await page.get_by_role("article").count()
 
     async with reading(page), growing(page, 1):  # what is out of sight is painted when it is over
-        await talkers.post(f"/api/runs/{run}/stop")
+        await server.post(f"/api/runs/{run}/stop")
     async with reading(page):
         free.set()
         await expect(page.get_by_text("Why a round table?")).to_have_count(1)
@@ -149,10 +131,10 @@ async def test_what_one_reads_stays_while_older_messages_come_and_others_speak(
 
 
 async def test_the_way_to_the_newest_is_there_when_one_is_away_and_nothing_moves_meanwhile(
-    talkers: MootServer, page: Page
+    server: MootServer, page: Page
 ) -> None:
-    id, run = await talk(talkers, 4)
-    await page.goto(f"{talkers.url}/d/{id}")
+    id, run = await talk(server, 4)
+    await page.goto(f"{server.url}/d/{id}")
     newest = page.get_by_role("button", name="Newest")
     await expect(page.get_by_role("article").last).to_contain_text("nobody has to stand up")
     await grown(page)
@@ -169,17 +151,17 @@ async def test_the_way_to_the_newest_is_there_when_one_is_away_and_nothing_moves
     await expect(newest).to_have_count(0)
     await expect(page.get_by_text("And now?")).to_be_in_viewport()
 
-    await talkers.post(f"/api/runs/{run}/stop")
-    await talkers.heard(run)
+    await server.post(f"/api/runs/{run}/stop")
+    await server.heard(run)
     await scroll(page, 300)
     await newest.click()
     await expect(newest).to_have_count(0)
     await expect(page.get_by_role("article").last.get_by_role("button", name="Copy")).to_be_in_viewport()
 
 
-async def test_who_follows_the_end_of_rounds_is_let_go_and_led_back(talkers: MootServer, page: Page) -> None:
-    id, _ = await talk(talkers, 3, mode="consensus")
-    await page.goto(f"{talkers.url}/d/{id}")
+async def test_who_follows_the_end_of_rounds_is_let_go_and_led_back(server: MootServer, page: Page) -> None:
+    id, _ = await talk(server, 3, mode="consensus")
+    await page.goto(f"{server.url}/d/{id}")
     newest = page.get_by_role("button", name="Newest")
     await grown(page)
     await expect(page.get_by_role("button", name="Stop here")).to_be_in_viewport()
@@ -210,13 +192,13 @@ async def cut_short(page: Page, id: str) -> asyncio.Queue[Route]:
 
 
 async def test_who_asks_for_earlier_messages_is_told_why_they_do_not_come_and_keeps_the_focus(
-    talkers: MootServer, page: Page, watch: Watch
+    server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("503")
-    id = await answered(talkers, "Tables")
+    id = await answered(server, "Tables")
     earlier = page.get_by_role("button", name="Show earlier messages")
     asked = await cut_short(page, id)
-    await page.goto(f"{talkers.url}/d/{id}")
+    await page.goto(f"{server.url}/d/{id}")
     await earlier.press("Enter")
     await expect(earlier).to_have_attribute("aria-disabled", "true")
     await frames_pass(page, 3)
@@ -229,12 +211,12 @@ async def test_who_asks_for_earlier_messages_is_told_why_they_do_not_come_and_ke
 
 
 async def test_what_a_link_points_to_is_not_sought_in_the_discussion_that_is_opened_next(
-    talkers: MootServer, page: Page
+    server: MootServer, page: Page
 ) -> None:
-    id = await answered(talkers, "Tables")
-    await answered(talkers, "Chairs")
+    id = await answered(server, "Tables")
+    await answered(server, "Chairs")
     asked = await cut_short(page, id)
-    await page.goto(f"{talkers.url}/d/{id}#msg_none")
+    await page.goto(f"{server.url}/d/{id}#msg_none")
     older = await asked.get()
     await page.get_by_role("link", name="Chairs").click()
     await expect(page.get_by_role("heading", name="Chairs")).to_be_visible()

@@ -5,12 +5,13 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, Request, expect
 
 from tests.page.axe import axe
+from tests.page.guests import House, guest, hosting
 from tests.page.phone import phone
-from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
 from tests.tools.servers import COMMAND
@@ -27,11 +28,35 @@ ECHO = {"name": "Echo", "model": "scripted/echo"}
 WRITER = {"name": "Writer", "model": "scripted/writer", "tools": ["notes"]}
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def writing(tmp_path: Path, page: Page) -> AsyncIterator[MootServer]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("writers")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def writers(folder: Path) -> AsyncIterator[House]:
     """Serve a voice that writes something down, where it may."""
-    notes = str(tmp_path / "notes.txt")
-    async with visiting(page, tmp_path, settings=SETTINGS, voices=VOICES, NOTES=notes) as server:
+    notes = str(folder / "notes.txt")
+    async with hosting(folder, settings=SETTINGS, voices=VOICES, NOTES=notes) as house:
+        yield house
+
+
+@pytest.fixture
+def notes(folder: Path) -> Path:
+    """Return the file of the notes, in which nothing is written."""
+    file = folder / "notes.txt"
+    file.unlink(missing_ok=True)
+    return file
+
+
+def written(notes: Path) -> str:
+    return notes.read_text("utf-8") if notes.exists() else ""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def writing(writers: House, page: Page, notes: Path) -> AsyncIterator[MootServer]:
+    """Be a guest there, with nothing written down."""
+    async with guest(writers, page) as server:
         yield server
 
 
@@ -46,7 +71,7 @@ async def ask(server: MootServer, page: Page, *seats: Mapping[str, object], **mo
 
 
 async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
-    writing: MootServer, page: Page, tmp_path: Path
+    writing: MootServer, page: Page, notes: Path
 ) -> None:
     await ask(writing, page, {"name": "Writer", "model": "scripted/echo"})
     await expect(card(page)).to_contain_text("Keep this.")
@@ -60,7 +85,7 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await voice.get_by_text("Tools", exact=True).click()
     tools = voice.get_by_role("group", name="notes")
     await tools.get_by_label("write_down (has effects, you are asked)").check()
-    await axe(page)
+    await axe(page, contrast=True)
     assert len(asked) == 1  # each time, every server is asked
     await voice.get_by_role("button", name="Save").click()
     await expect(settings.get_by_role("button", name="Edit Writer")).to_contain_text("has tools")
@@ -77,7 +102,7 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     ).to_be_attached()
     await expect(page.get_by_role("img", name="waits for your answer")).to_be_visible()
     await axe(page)
-    assert not (tmp_path / "notes.txt").exists()
+    assert not written(notes)
 
     await page.reload()
     await question.get_by_role("button", name="Allow", exact=True).press("Enter")
@@ -92,9 +117,8 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
         )
         given = card(page).get_by_role("group", name="Arguments of notes/write_down")
         await expect(given).to_contain_text("<b>Round.</b>")
-        await axe(page)
         await page.reload()
-    assert (tmp_path / "notes.txt").read_text("utf-8") == "<b>Round.</b>\n"
+    assert written(notes) == "<b>Round.</b>\n"
     await card(page).get_by_role("button", name="More about this answer").click()
     await page.get_by_role("menuitem", name="What did it see?").click()
     seen = page.get_by_role("dialog", name="What did Writer see?")
@@ -104,17 +128,17 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await axe(page)
 
 
-async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, tmp_path: Path) -> None:
+async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, notes: Path) -> None:
     await ask(writing, page, WRITER)
     await card(page).get_by_role("button", name="Refuse").click()
     await expect(card(page)).to_contain_text("I was told: The person refused this call.")
     await expect(card(page).locator("summary", has_text="notes/write_down")).to_contain_text("refused")
     await expect(page.get_by_role("img", name="waits for your answer")).to_have_count(0)
-    assert not (tmp_path / "notes.txt").exists()
+    assert not written(notes)
 
 
 async def test_what_is_allowed_in_a_discussion_is_not_asked_about_again(
-    writing: MootServer, page: Page, tmp_path: Path
+    writing: MootServer, page: Page, notes: Path
 ) -> None:
     await ask(writing, page, WRITER)
     await card(page).get_by_role("button", name="Allow in this discussion").click()
@@ -123,7 +147,7 @@ async def test_what_is_allowed_in_a_discussion_is_not_asked_about_again(
     await page.get_by_placeholder("Say something to the table").press("Enter")
     await expect(page.get_by_role("article", name="Writer")).to_have_count(2)
     await expect(card(page)).to_contain_text("I was told: Written.")
-    assert (tmp_path / "notes.txt").read_text("utf-8") == "<b>Round.</b>\n" * 2
+    assert written(notes) == "<b>Round.</b>\n" * 2
 
 
 async def test_the_list_marks_every_discussion_that_waits_for_an_answer(
@@ -158,7 +182,7 @@ async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
     await expect(page.get_by_role("tab", name="Echo", exact=True)).to_have_attribute("aria-selected", "true")
     await axe(page)
 
-    async with phone(browser) as small:
+    async with phone(browser, page) as small:
         await small.goto(page.url)
         dots = small.get_by_role("group", name="Answers")
         await expect(card(small)).not_to_be_in_viewport(ratio=0.5)

@@ -1,18 +1,19 @@
 """Usage: sums, plots with their tables, and the budget of the week."""
 
 import re
-from pathlib import Path
 
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
-from tests.page.reading import discussed, reading
+from tests.page.guests import House, guest
+from tests.page.reading import discussed
+from tests.serving import MootServer
 
 
 async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
-    tmp_path: Path, page: Page
+    house: House, page: Page
 ) -> None:
-    async with reading(page, tmp_path, "budget = 1\n") as server:
+    async with guest(house, page, budget=1) as server:
         discussion = await discussed(server, "Round or square?")
         await page.goto(f"{server.url}/usage")
         models = page.get_by_role("region", name="By model")
@@ -24,7 +25,7 @@ async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
         await expect(days.get_by_role("img")).to_have_attribute("aria-label", re.compile("^Cost by day"))
         await days.get_by_text("Show as a table").click()
         await expect(days.get_by_role("row")).to_have_count(2)
-        await axe(page)
+        await axe(page, contrast=True)
         height = await page.evaluate("document.documentElement.scrollHeight")
         assert height == await page.evaluate("innerHeight"), "the page scrolls beside what is shown in it"
 
@@ -44,17 +45,16 @@ async def test_what_was_spent_is_summed_up_plotted_and_held_against_the_budget(
 
 
 async def test_without_any_use_there_is_a_way_to_some_also_on_a_dark_phone(
-    tmp_path: Path, page: Page
+    server: MootServer, page: Page
 ) -> None:
-    async with reading(page, tmp_path) as server:
-        await page.set_viewport_size({"width": 390, "height": 844})
-        await page.emulate_media(color_scheme="dark")
-        await page.goto(f"{server.url}/usage")
-        await expect(page.get_by_role("link", name="Begin a discussion")).to_be_visible()
-        await expect(page.get_by_text("Your account has no budget")).to_be_visible()
-        await axe(page)
-        await discussed(server, "Round or square?")
-        await page.reload()
-        await expect(page.get_by_role("region", name="By model")).to_contain_text("scripted/priced")
-        assert await page.evaluate("document.documentElement.scrollWidth") <= 390
-        await axe(page)
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.emulate_media(color_scheme="dark")
+    await page.goto(f"{server.url}/usage")
+    await expect(page.get_by_role("link", name="Begin a discussion")).to_be_visible()
+    await expect(page.get_by_text("Your account has no budget")).to_be_visible()
+    await axe(page)
+    await discussed(server, "Round or square?")
+    await page.reload()
+    await expect(page.get_by_role("region", name="By model")).to_contain_text("scripted/priced")
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+    await axe(page)

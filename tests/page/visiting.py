@@ -6,16 +6,10 @@ from pathlib import Path
 
 from playwright.async_api import Page
 
+from tests.page.voices import FALLBACK, VOICES
 from tests.serving import MootServer, serving
 
 SETTINGS = '\n[providers.scripted]\nscript = "voices.toml"\n'
-# It speaks until it is stopped, however long a test takes to do that.
-UNENDING = """
-[unending]
-answer = "A table has no head. "
-fault = "endless"
-pace = 0.25
-"""
 
 
 @asynccontextmanager
@@ -28,9 +22,20 @@ async def visiting(
     voices: str = "",
     **environment: str,
 ) -> AsyncIterator[MootServer]:
-    """Serve until the block ends, and take the page away first. Voices are scripts beside those that ship."""
-    (folder / "voices.toml").write_text(UNENDING + voices, "utf-8")
-    async with serving(folder, database_url, settings=settings + SETTINGS, **environment) as server:
+    """Serve until the block ends, and take the page away first. Voices are scripts beside those of all journeys."""
+    settings = prepared(folder, settings, voices)
+    async with serving(folder, database_url, settings=settings, **environment) as server:
         yield server
-        await page.unroute_all(behavior="ignoreErrors")  # what is still on its way finds no server
-        await page.goto("about:blank")
+        await left(page)
+
+
+def prepared(folder: Path, settings: str, voices: str) -> str:
+    """Write the scripts of all journeys and some more into a folder, and return settings that name them."""
+    (folder / "voices.toml").write_text(VOICES + voices, "utf-8")
+    return settings + SETTINGS + FALLBACK
+
+
+async def left(page: Page) -> None:
+    """Take the page away from its server."""
+    await page.unroute_all(behavior="ignoreErrors")  # what is still on its way finds no server
+    await page.goto("about:blank")
