@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.page.axe import axe
@@ -141,6 +142,7 @@ async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_pag
         await complete(page, begun_anew=True)
 
 
+@pytest.mark.slow  # a second kill; the one above and a lost network show most of it
 async def test_what_is_written_while_nobody_listens_is_kept_priced_and_sent(
     page: Page, watch: Watch, tmp_path: Path
 ) -> None:

@@ -311,7 +311,7 @@ async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
         await expect(small.locator(".bar .title")).to_have_text("Round tables")
         await small.get_by_role("button", name="Discussions").tap()
         await small.get_by_role("link", name="New discussion").tap()
-        await expect(page).to_have_url(f"{server.url}/")
+        await expect(small).to_have_url(f"{server.url}/")
 
 
 async def test_an_address_that_is_nothing_says_so(server: MootServer, page: Page) -> None:

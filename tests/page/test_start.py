@@ -4,6 +4,7 @@ import asyncio
 import re
 from typing import Any
 
+import pytest
 from playwright.async_api import Page, Route, ViewportSize, expect
 
 from tests.page.axe import axe
@@ -36,7 +37,9 @@ async def begun(server: MootServer, page: Page) -> Any:
     return (await server.get(f"/api/discussions/{page.url.rsplit('/', 1)[1]}")).body
 
 
-async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: MootServer, page: Page) -> None:
+async def test_first_visit_offers_a_table_that_costs_nothing_when_there_is_no_key(
+    server: MootServer, page: Page
+) -> None:
     await page.goto(server.url)
     await expect(page.get_by_label("Your question")).to_be_focused()
     await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
@@ -44,6 +47,14 @@ async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: Moot
     drawings = page.get_by_role("group", name="How they talk").locator("label svg")
     assert len(set(await drawings.evaluate_all(DRAWN))) == await page.get_by_role("radio").count() == 6
     await axe(page, contrast=True)
+    await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
+    await expect(page.get_by_label("Your question")).to_have_value("Explain to a cook why the sky is blue.")
+    await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
+
+
+@pytest.mark.slow  # the embedded model computes its answers here
+async def test_a_first_visit_without_any_key_leads_to_a_real_answer(server: MootServer, page: Page) -> None:
+    await page.goto(server.url)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
     await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
     await page.keyboard.press("Enter")

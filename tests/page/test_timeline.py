@@ -13,7 +13,7 @@ from tests.serving import MootServer
 
 NEAR = 2.0  # pixels
 RUNS = 8  # of three messages each: more than a page of them
-PAGE = 12  # messages, where the page asks for a hundred
+PAGE = 20  # messages, where the page asks for a hundred
 FIRST_SEEN = """(box) => {
     const { top, bottom } = box.getBoundingClientRect();
     const all = [...box.querySelectorAll(".asked, article, .markdown p")];
