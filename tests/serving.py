@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from tests.cli.process import Moot
-from tests.nursery import Forked, as_it_is
+from tests.fork_server import LoggingChild
 
 SECONDS = 120.0
 LOOK_SECONDS = 0.02
@@ -64,10 +64,10 @@ class MootServer:
         self.data = folder / "data" / "moot"
         self.log = folder / "serve.log"
         self.arguments = ["serve", "--host", host, "--port", "0", "--config", str(self.settings)]
-        self.prepare: Callable[[], None] = as_it_is  # in the process, before it is Moot
+        self.prepare: Callable[[], None] | None = None  # called in the process before `moot` starts
         self.headers: Mapping[str, str] = {}  # of every request, beside those that it brings itself
         self.url = ""
-        self.process: Forked | None = None
+        self.process: LoggingChild | None = None
         self.http = aiohttp.ClientSession(
             cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(sock_read=SECONDS)
         )
@@ -75,7 +75,9 @@ class MootServer:
     async def start(self) -> None:
         """Start, or start again, and wait until requests are served."""
         told = len(self.logged())
-        self.process = Forked(self.arguments, self.moot.folder, self.moot.environment, self.log, self.prepare)
+        self.process = LoggingChild(
+            self.arguments, self.moot.folder, self.moot.environment, self.log, self.prepare
+        )
         self.url = await self._address(told)
         ready = await self.get("/readyz")
         assert ready.status == 200, ready
@@ -91,7 +93,7 @@ class MootServer:
         return self.log.read_text("utf-8") if self.log.exists() else ""
 
     @property
-    def running(self) -> Forked:
+    def running(self) -> LoggingChild:
         assert self.process is not None
         return self.process
 

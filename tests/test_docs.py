@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import pytest
 
 from moot.cli.settings import Settings
 from moot.providers.scripts import FAULTS, load
-from tests.preloaded import preloaded
+from tests.fork_server import install_client
 from tests.serving import serving
 
 ROOT = Path(__file__).parent.parent
@@ -84,11 +83,9 @@ def run(command: list[str], folder: Path, *programs: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder with a `moot` that need not be loaded: how it starts by itself is tested in tests/cli."""
-    folder = tmp_path_factory.mktemp("shell")
-    with preloaded(folder, environment(folder)) as programs:
-        yield programs
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a `moot` that starts quickly: tests/cli tests the installed script."""
+    return install_client(tmp_path_factory.mktemp("shell"))
 
 
 @pytest.mark.parametrize("block", ringed(blocks("console")), ids=place)

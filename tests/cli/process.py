@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from tests.nursery import Child, Streams, as_it_is
+from tests.fork_server import Child, Streams
 
 SCRIPT = Path(sys.executable).parent / "moot"
 SECONDS = 120
@@ -37,7 +37,7 @@ class Running(Child):
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
         at_terminal: bool = False,
-        prepare: Callable[[], None] = as_it_is,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         with ExitStack() as theirs:
             given, self.stdin = _end(stdin, "wb", theirs)
@@ -89,7 +89,7 @@ def _end(wanted: int, mode: str, theirs: ExitStack) -> tuple[int, IO[bytes] | No
 class Moot:
     """Runs `moot` in a folder of its own; calling it waits for the end.
 
-    What runs is a fork of a process that has loaded Moot (see tests/nursery.py): `cold` runs the script instead.
+    What runs is a fork of a process that has loaded Moot (see tests/fork_server.py): `cold` runs the script instead.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -143,7 +143,7 @@ class Moot:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
         at_terminal: bool = False,
-        prepare: Callable[[], None] = as_it_is,
+        prepare: Callable[[], None] | None = None,
         **environment: str,
     ) -> Iterator[Running]:
         """Start it and leave it running; it is killed if it is still there in the end."""

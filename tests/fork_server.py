@@ -1,8 +1,8 @@
-"""`moot` in a process of its own, forked from one that has loaded it: all that a test gains are the seconds of loading.
+"""`moot` in a process of its own, forked from a server that has loaded it: a start costs 50 ms, not seconds.
 
-The nursery is a process that loads Moot once for all workers of a test run, and forks when a test asks. The fork gets
-its own streams, folder and environment, runs what the script `moot` runs, and ends as Python ends. What Python reads
-before it runs anything (`PYTHON...` in the environment) has no effect on a fork.
+The first process of a test run that needs it starts the fork server, and all workers share it. It ends when the last
+worker has disconnected. A fork gets its own streams, folder and environment, runs what the script `moot` runs, and ends
+as Python ends. A fork does not read `PYTHON...` variables: Python has read them before.
 """
 
 import atexit
@@ -31,7 +31,7 @@ from typing import NamedTuple, NoReturn
 from tests.alone import alone
 
 ROOT = Path(__file__).parent.parent
-LOADED = [  # also what is loaded by name, in the end
+LOADED = [  # also what Moot would load late, when it is used
     "moot.cli.app",
     "moot.cli.ask",
     "moot.cli.chat",
@@ -77,12 +77,26 @@ LOADED = [  # also what is loaded by name, in the end
 MAIN = """\
 import sys
 sys.path[0] = sys.argv[1]
-from tests.nursery import be_nursery
-be_nursery(int(sys.argv[2]), sys.argv[3])
+from tests.fork_server import serve
+serve(int(sys.argv[2]), sys.argv[3])
 """
-SIZE = struct.Struct("!I")  # of what is asked, before it
+SIZE = struct.Struct("!I")  # the length of a request, sent before it
 NUMBER = struct.Struct("!i")  # a process id, then an exit code
-HELD_BACK = {signal.SIGINT, signal.SIGCHLD}  # until a fork has its own handlers
+BLOCKED_SIGNALS = {signal.SIGINT, signal.SIGCHLD}  # until a fork has its own handlers
+# A `moot` for the PATH of a shell: it passes its arguments and streams on, and exits with the code of the fork.
+CLIENT = """\
+#!{python} -IS
+import os, pickle, socket, struct, sys
+request = pickle.dumps((sys.argv[1:], os.getcwd(), dict(os.environ), False, None))
+ours, theirs = os.pipe()
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+socket.send_fds(server, [struct.pack("!I", len(request))], [0, 1, 2, theirs])
+server.sendall(request)
+os.close(theirs)
+os.read(ours, 4)
+sys.exit(struct.unpack("!i", os.read(ours, 4))[0] % 256)
+"""
 
 
 class Streams(NamedTuple):
@@ -93,22 +107,18 @@ class Streams(NamedTuple):
     stderr: int
 
 
-class Asked(NamedTuple):
-    """What a fork has to be."""
+class Request(NamedTuple):
+    """What a fork has to run."""
 
     arguments: Sequence[str]
-    folder: Path
+    folder: str
     environment: Mapping[str, str]
-    at_terminal: bool  # then its standard input is the terminal that controls it
-    prepare: Callable[[], None]
-
-
-def as_it_is() -> None:
-    """Prepare nothing."""
+    at_terminal: bool  # standard input is its controlling terminal
+    prepare: Callable[[], None] | None  # called in the fork before `moot` starts
 
 
 class Child:
-    """A `moot` that is running, as `subprocess.Popen` shows one; `prepare` is done in it first."""
+    """A running `moot`, with the interface of `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -118,14 +128,14 @@ class Child:
         streams: Streams,
         *,
         at_terminal: bool = False,
-        prepare: Callable[[], None] = as_it_is,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
-        asked = Asked(list(arguments), folder, dict(environment), at_terminal, prepare)
+        request = Request(list(arguments), str(folder), dict(environment), at_terminal, prepare)
         self.returncode: int | None = None
         self._reading = threading.Lock()
         self._numbers, theirs = os.pipe()
         try:
-            _ask(pickle.dumps(asked), [*streams, theirs])
+            _send(pickle.dumps(tuple(request)), [*streams, theirs])
         finally:
             os.close(theirs)
         self.pid = self._number()
@@ -136,7 +146,7 @@ class Child:
     def wait(self, timeout: float) -> int:
         code = self._ended_within(timeout)
         if code is None:
-            raise TimeoutError(f"process {self.pid} goes on")
+            raise TimeoutError(f"process {self.pid} did not end within {timeout} s")
         return code
 
     def send_signal(self, sign: int) -> None:
@@ -158,13 +168,13 @@ class Child:
 
     def _number(self) -> int:
         came = os.read(self._numbers, NUMBER.size)
-        assert came, "the nursery has ended: its last words are on standard error"
+        assert came, "the fork server has ended: standard error says why"
         number: int = NUMBER.unpack(came)[0]
         return number
 
 
-class Forked(Child):
-    """A `moot` that writes to a log."""
+class LoggingChild(Child):
+    """A `moot` whose output goes to a log file."""
 
     def __init__(
         self,
@@ -172,64 +182,76 @@ class Forked(Child):
         folder: Path,
         environment: Mapping[str, str],
         log: Path,
-        prepare: Callable[[], None] = as_it_is,
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         with log.open("ab") as written, Path(os.devnull).open("rb") as nothing:
             streams = Streams(nothing.fileno(), written.fileno(), written.fileno())
             super().__init__(arguments, folder, environment, streams, prepare=prepare)
 
 
-_asking = threading.Lock()
+def install_client(folder: Path) -> Path:
+    """Write a `moot` into a folder for the PATH of a shell; a call of it is a fork, too."""
+    _connection()
+    client = folder / "moot"
+    client.write_text(CLIENT.format(python=sys.executable, address=str(_address())))
+    client.chmod(0o755)
+    return folder
 
 
-def _ask(asked: bytes, descriptors: Sequence[int]) -> None:
-    with _asking:
-        nursery = _nursery()
-        socket.send_fds(nursery, [SIZE.pack(len(asked))], descriptors)
-        nursery.sendall(asked)
+_sending = threading.Lock()
+
+
+def _send(request: bytes, descriptors: Sequence[int]) -> None:
+    with _sending:
+        connection = _connection()
+        socket.send_fds(connection, [SIZE.pack(len(request))], descriptors)
+        connection.sendall(request)
+
+
+def _address() -> Path:
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    return Path(tempfile.gettempdir(), f"moot-{os.getuid()}-{run}.sock")
 
 
 @cache
-def _nursery() -> socket.socket:
-    """Connect to the nursery of this test run; the first worker starts it."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    address = Path(tempfile.gettempdir(), f"moot-{os.getuid()}-{run}.sock")
-    ours = socket.socket(socket.AF_UNIX)
-    with alone("nursery"):
+def _connection() -> socket.socket:
+    """Connect to the fork server of this test run; the first worker starts it."""
+    connection = socket.socket(socket.AF_UNIX)
+    with alone("fork-server"):
         try:
-            ours.connect(str(address))
+            connection.connect(str(_address()))
         except (FileNotFoundError, ConnectionRefusedError):
-            address.unlink(missing_ok=True)
-            _start(address)
-            ours.connect(str(address))
-    return ours
+            _address().unlink(missing_ok=True)
+            _start(_address())
+            connection.connect(str(_address()))
+    return connection
 
 
 def _start(address: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as doors:
+    with socket.socket(socket.AF_UNIX) as listener:
         before = os.umask(0o177)
         try:
-            doors.bind(str(address))
+            listener.bind(str(address))
         finally:
             os.umask(before)
-        doors.listen()
+        listener.listen()
         subprocess.Popen(  # noqa: S603 - ourselves
-            [sys.executable, "-c", MAIN, str(ROOT), str(doors.fileno()), str(address)],
+            [sys.executable, "-c", MAIN, str(ROOT), str(listener.fileno()), str(address)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             env={"PATH": os.environ.get("PATH", ""), "LANG": "C.UTF-8"},
-            pass_fds=[doors.fileno()],
-        ).returncode = 0  # it ends when the last worker has gone, and there is nobody to wait for it
+            pass_fds=[listener.fileno()],
+        ).returncode = 0  # it outlives this process if other workers use it, so no process waits for it
 
 
-class Nursery:
-    """Forks for whoever is connected, tells each how its processes end, and ends when nobody is connected any more."""
+class ForkServer:
+    """Forks on request, reports the exit code of each fork, and ends when the last client has disconnected."""
 
-    def __init__(self, doors: socket.socket, address: Path) -> None:
-        self._doors = doors
+    def __init__(self, listener: socket.socket, address: Path) -> None:
+        self._listener = listener
         self._address = address
-        self._workers: list[socket.socket] = []
-        self._numbers: dict[int, int] = {}  # where to tell of a process
+        self._clients: list[socket.socket] = []
+        self._numbers: dict[int, int] = {}  # by process id, the pipe that gets its exit code
         self._woken, waking = socket.socketpair()
         waking.setblocking(False)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -237,40 +259,41 @@ class Nursery:
         signal.set_wakeup_fd(waking.fileno())
         self._waking = waking
 
-    def asked(self) -> tuple[bytes, list[int]]:
-        """Serve, and return in each fork what it was asked to be."""
+    def next_request(self) -> tuple[bytes, list[int]]:
+        """Serve for ever. Returns only in a fork: its request and its descriptors."""
         while True:
-            ready, _, _ = select.select([self._doors, self._woken, *self._workers], [], [])
-            if self._doors in ready:
-                self._workers.append(self._doors.accept()[0])
+            ready, _, _ = select.select([self._listener, self._woken, *self._clients], [], [])
+            if self._listener in ready:
+                self._clients.append(self._listener.accept()[0])
             if self._woken in ready:
                 self._woken.recv(4096)
-                self._bury()
-            for worker in [one for one in self._workers if one in ready]:
-                if (request := self._request(worker)) is not None and self._is_fork(request[1]):
+                self._report_exits()
+            for client in [one for one in self._clients if one in ready]:
+                if (request := self._read_request(client)) is not None and self._fork(request[1]):
                     return request
-            if not self._workers:
+            if not self._clients:
                 self._close()
 
-    def _request(self, worker: socket.socket) -> tuple[bytes, list[int]] | None:
-        size, descriptors, _, _ = socket.recv_fds(worker, SIZE.size, 4)
+    def _read_request(self, client: socket.socket) -> tuple[bytes, list[int]] | None:
+        size, descriptors, _, _ = socket.recv_fds(client, SIZE.size, 4)
         if not size:
-            self._workers.remove(worker)
-            worker.close()
+            self._clients.remove(client)
+            client.close()
             return None
-        with worker.makefile("rb", buffering=0) as file:
-            asked, wanted = b"", SIZE.unpack(size)[0]
-            while len(asked) < wanted:
-                asked += file.read(wanted - len(asked)) or b""
-        return asked, descriptors
+        with client.makefile("rb", buffering=0) as file:
+            request, wanted = b"", SIZE.unpack(size)[0]
+            while len(request) < wanted:
+                request += file.read(wanted - len(request)) or b""
+        return request, descriptors
 
-    def _is_fork(self, descriptors: list[int]) -> bool:
-        signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+    def _fork(self, descriptors: list[int]) -> bool:
+        """Fork, and return True in the fork."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED_SIGNALS)
         if not (pid := os.fork()):
-            self._leave()
+            self._clean_up_fork()
             os.close(descriptors.pop())
             return True
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED_SIGNALS)
         *streams, numbers = descriptors
         for descriptor in streams:
             os.close(descriptor)
@@ -278,17 +301,17 @@ class Nursery:
         os.write(numbers, NUMBER.pack(pid))
         return False
 
-    def _leave(self) -> None:
-        """Be no nursery any more, in a fork."""
+    def _clean_up_fork(self) -> None:
+        """Close the server's own descriptors and signal handlers in a fork."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        for one in (self._doors, self._woken, self._waking, *self._workers):
+        for one in (self._listener, self._woken, self._waking, *self._clients):
             one.close()
         for numbers in self._numbers.values():
             os.close(numbers)
 
-    def _bury(self) -> None:
+    def _report_exits(self) -> None:
         while self._numbers:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
@@ -299,41 +322,41 @@ class Nursery:
             os.close(numbers)
 
     def _close(self) -> None:
-        """End, unless a worker came in the last moment."""
+        """End, unless a client has connected in the meantime."""
         self._address.unlink(missing_ok=True)
-        if not select.select([self._doors], [], [], 0)[0]:
+        if not select.select([self._listener], [], [], 0)[0]:
             sys.exit()
 
 
-def be_nursery(doors: int, address: str) -> NoReturn:
-    """Load Moot and serve; each fork is a `moot`, and ends here."""
+def serve(listener: int, address: str) -> NoReturn:
+    """Load Moot and fork on request. Each fork runs `moot` and ends here."""
     for name in LOADED:
         importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # what is loaded stays, and forks share it
-    asked, descriptors = Nursery(socket.socket(fileno=doors), Path(address)).asked()
+    gc.freeze()  # forks share what is loaded: the collector does not touch it
+    request, descriptors = ForkServer(socket.socket(fileno=listener), Path(address)).next_request()
     code: object = 1
     try:
-        _become(pickle.loads(asked), descriptors)  # noqa: S301 - a test wrote it
-        from moot.cli.app import main  # noqa: PLC0415 - loaded in the nursery, and not where tests are collected
+        _prepare(Request(*pickle.loads(request)), descriptors)  # noqa: S301 - a test wrote it
+        from moot.cli.app import main  # noqa: PLC0415 - loaded here, and not where tests are collected
 
         main()
         code = 0
     except SystemExit as ended:
         code = ended.code
-    except BaseException:  # noqa: BLE001 - this is how Python tells of what was not caught
+    except BaseException:  # noqa: BLE001 - as Python does with an exception that was not caught
         traceback.print_exc()
     _end(code)
 
 
 def _end(code: object) -> NoReturn:
-    """End as Python does, but leave it to the system to take away what was loaded: that takes longer than a question."""
+    """End as Python does, but do not unload modules: that takes longer than most commands."""
     if code is not None and not isinstance(code, int):
         sys.stderr.write(f"{code}\n")
     number = code if isinstance(code, int) else int(code is not None)
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    gc.collect()  # what was left open says so
+    gc.collect()  # shows resource warnings
     try:
         sys.stdout.flush()
     except OSError:
@@ -343,27 +366,28 @@ def _end(code: object) -> NoReturn:
     os._exit(number)
 
 
-def _become(asked: Asked, descriptors: list[int]) -> None:
-    """Be what the script `moot` would be, but for the end: the folder, the environment, the streams."""
+def _prepare(request: Request, descriptors: list[int]) -> None:
+    """Set folder, environment, streams and arguments as the script `moot` would find them."""
     os.environ.clear()
-    os.environ.update(asked.environment)
-    os.chdir(asked.folder)
+    os.environ.update(request.environment)
+    os.chdir(request.folder)
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    if asked.at_terminal:
+    if request.at_terminal:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     sys.stdin = sys.__stdin__ = _stream(0, "surrogateescape")  # type: ignore[misc]
     sys.stdout = sys.__stdout__ = _stream(1, "surrogateescape")  # type: ignore[misc]
     sys.stderr = sys.__stderr__ = _stream(2, "backslashreplace")  # type: ignore[misc]
-    sys.argv = ["moot", *asked.arguments]
-    asked.prepare()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+    sys.argv = ["moot", *request.arguments]
+    if request.prepare is not None:
+        request.prepare()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED_SIGNALS)
 
 
 def _stream(number: int, errors: str) -> TextIOWrapper:
     """Open a standard stream as Python does where the encoding is UTF-8."""
     lines = number == 2 or os.isatty(number)
-    binary = open(number, "wb" if number else "rb", closefd=False)  # noqa: SIM115 - for good
+    binary = open(number, "wb" if number else "rb", closefd=False)  # noqa: SIM115 - stays open until the process ends
     return TextIOWrapper(binary, "utf-8", errors, newline="\n", line_buffering=lines)
