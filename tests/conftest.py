@@ -1,6 +1,7 @@
 """Fixtures that most tests need: the lab on a socket, and an environment without anybody's keys."""
 
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from moot.providers.transport import Transport
 from tests.taking import LabServer
 
 HERE = Path(__file__).parent
+# The compiled modules are kept (in __pycache__) also where the environment says otherwise: else each worker compiles all
+# tests again, and each process that a test starts compiles all of Moot again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Property tests run in both rings: with few examples in the first, with many in the second. The examples are the same
 # in every run; `--hypothesis-seed=random` looks for others.
 settings.register_profile("default ring", deadline=None, derandomize=True, database=None, max_examples=20)
