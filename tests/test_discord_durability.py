@@ -49,9 +49,10 @@ def has_told(double: Double, channel: Channel, least: int) -> bool:
     return len(told(double, channel, "Alpha") + told(double, channel, "Beta")) >= least
 
 
+@pytest.mark.parametrize("kills", [(7,), pytest.param((1, 7), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_server_that_is_killed_again_and_again_tells_everything_once(
-    kind: Kind, tmp_path: Path
+    kind: Kind, kills: tuple[int, ...], tmp_path: Path
 ) -> None:
     async with in_discord(kind, tmp_path / kind) as (server, double):
         channel = double.channel("general")
@@ -67,7 +68,7 @@ async def test_a_server_that_is_killed_again_and_again_tells_everything_once(
         )
         await double.until_shown(channel, "begins the discussion")
         double.say(channel, "anna", "Tell me.")
-        for seen in (1, 7):
+        for seen in kills:
             await double.until(partial(has_told, double, channel, seen))
             server.kill()
             await server.start()

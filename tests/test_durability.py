@@ -67,7 +67,8 @@ async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: Kind, tmp_p
         assert seen == reader.events
 
 
-@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, tmp_path: Path) -> None:
     async with site(kind, tmp_path) as here:
         [server] = here.servers
@@ -82,7 +83,8 @@ async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, 
             assert len(await reader.check()) == 1
 
 
-@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_once(
     kind: Kind, tmp_path: Path
 ) -> None:
@@ -235,7 +237,8 @@ def fill(ballast: Path) -> None:
             file.write(bytes(4096))
 
 
-@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_first_start_that_was_killed_half_way_is_completed_by_the_next(
     kind: Kind, tmp_path: Path
 ) -> None:

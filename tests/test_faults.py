@@ -12,7 +12,7 @@ from moot.model.events import TextDelta
 from moot.providers.catalogue import Api
 from moot.providers.scripts import FAULTS, LOOK_UP, SAMPLE
 from moot.streams.turn import Limits
-from tests.taking import KEY, LabServer, take
+from tests.taking import KEY, PATIENT, LabServer, take
 
 APIS: tuple[Api, ...] = ("openai", "anthropic", "google")
 ANY = "any"
@@ -84,8 +84,9 @@ def in_each_format(row: Row) -> list[Any]:
 
 @pytest.mark.parametrize(("row", "api"), [case for row in ROWS for case in in_each_format(row)])
 async def test_fault(lab: LabServer, api: Api, row: Row) -> None:
-    idle = 0.25 if row.status == "timeout" else 10
-    taken = await take(lab.provider(api), row.script, limits=Limits(idle, total=20, characters=100_000))
+    idle = 0.25 if row.status == "timeout" else PATIENT.idle
+    limits = Limits(idle, total=PATIENT.total, characters=100_000)
+    taken = await take(lab.provider(api), row.script, limits=limits)
     result = taken.result
     assert result.status == row.status
     assert (result.fault.kind if result.fault else None) == row.kind
