@@ -18,30 +18,26 @@ SETTLED = """async () => {
 }"""
 
 
-RUN = """(contrast) => axe.run({
-    resultTypes: ["violations"],
-    rules: { "color-contrast": { enabled: contrast } },
-})"""
-
-
 class Ring:
-    """Which ring runs: the contrast of colours takes most of axe's time, so each step asks for it in the slow one."""
+    """Which ring runs. axe takes a second of processor time, so the default ring looks once at each view."""
 
     is_slow = False
 
 
-async def axe(page: Page, *, contrast: bool = False) -> None:
-    """Fail on every serious or critical violation, telling where it is and how to mend it.
+async def axe(page: Page, *, every_ring: bool = False) -> None:
+    """Fail on every serious or critical violation, and say where it is and how to mend it.
 
-    The default ring looks at the contrast of colours only where a test says so, once for each view.
+    The slow ring looks at every step of a journey, the default ring where `every_ring` says so.
     """
+    if not (every_ring or Ring.is_slow):
+        return
     if not await page.evaluate("'axe' in window"):
         await page.evaluate((WEB / "node_modules/axe-core/axe.min.js").read_text("utf-8"))
     for look in range(LOOKS):
         if look:
             await frames_pass(page, 30)
         await page.evaluate(SETTLED)
-        result: dict[str, Any] = await page.evaluate(RUN, contrast or Ring.is_slow)
+        result: dict[str, Any] = await page.evaluate("axe.run({ resultTypes: ['violations'] })")
         grave = [_told(found) for found in result["violations"] if found["impact"] in GRAVE]
         if not grave:
             return

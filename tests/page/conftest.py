@@ -27,7 +27,7 @@ expect.set_options(timeout=PATIENCE_MILLISECONDS)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run the tests of this folder in the loop in which the browser lives.
 
-    Journeys that look with axe run in both rings: the slow one looks at the contrast of colours in every step.
+    Journeys that call axe run in both rings: the slow one looks at every step.
     """
     Ring.is_slow = str(config.getoption("-m")) == "slow"
     for item in items:

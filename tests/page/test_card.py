@@ -73,7 +73,7 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     await expect(failed).to_contain_text("The key is missing or was refused")
     await expect(failed.get_by_role("link", name="Keys")).to_have_attribute("href", "/models")
     assert await failed.evaluate(TINT) != await card(page, "Echo").evaluate(TINT)
-    await axe(page, contrast=True)
+    await axe(page, every_ring=True)
 
     await failed.get_by_role("button", name="Another model").click()
     picker = page.get_by_role("dialog", name="Which model answers for Unauthorized?")

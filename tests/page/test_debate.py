@@ -53,7 +53,7 @@ async def test_one_of_three_fails_and_tries_again_with_another_model(server: Moo
     await _findings_are_shown(page)
     await page.reload()
     await _findings_are_shown(page)
-    await axe(page, contrast=True)
+    await axe(page, every_ring=True)
 
 
 async def test_what_the_minutes_lack_is_noted_and_stays_noted(server: MootServer, page: Page) -> None:

@@ -60,7 +60,7 @@ async def test_a_price_is_guessed_before_told_after_and_unknown_ones_are_no_zero
         await expect(sheet.get_by_role("row").filter(has_text="Unpriced")).to_contain_text("price unknown")
         await expect(sheet).to_contain_text("No price is known for club/unpriced.")
         await expect(sheet).to_contain_text(re.compile(r"\$0\.05 are left of your budget"))
-        await axe(page, contrast=True)
+        await axe(page, every_ring=True)
         await page.keyboard.press("Escape")
         await box.press("Enter")
         cheap = page.get_by_role("article", name="Cheap")

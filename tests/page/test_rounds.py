@@ -24,7 +24,7 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
     table = page.get_by_role("group", name="Let them go on")
     await expect(table).to_be_visible()
     await expect(said.get_by_role("article")).to_have_count(4)
-    await axe(page, contrast=True)
+    await axe(page, every_ring=True)
 
     await expect(table.get_by_label("For how many turns")).to_have_value("2")
     await table.get_by_label("For how many turns").fill("51")

@@ -82,7 +82,7 @@ async def test_discussions_are_listed_searched_archived_and_deleted(server: Moot
     await expect(page).to_have_url(re.compile(f"/d/.+#{await answer.get_attribute('id')}$"))
     await expect(answer).to_be_focused()
     await page.wait_for_function(f"() => {MARKED} === 'Chairs'")
-    await axe(page, contrast=True)
+    await axe(page, every_ring=True)
     await shelf.get_by_label("Search discussions").fill("")
     await expect(shelf.get_by_role("link", name="Tables")).to_be_visible()
 
@@ -235,7 +235,7 @@ async def test_dark_is_chosen_and_kept(server: MootServer, page: Page) -> None:
     await page.goto(server.url)
     await page.get_by_role("button", name="System theme (light)").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    await axe(page, contrast=True)
+    await axe(page, every_ring=True)
     await page.reload()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
@@ -251,7 +251,7 @@ async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page
     await expect(body).to_have_css("background-color", LIGHT)
     await page.reload()
     await expect(body).to_have_css("background-color", LIGHT)
-    await axe(page, contrast=True)
+    await axe(page, every_ring=True)
 
 
 async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page) -> None:

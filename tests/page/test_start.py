@@ -46,7 +46,7 @@ async def test_first_visit_offers_a_table_that_costs_nothing_when_there_is_no_ke
     await expect(page.get_by_role("button", name="Edit Scientist local/smollm2")).to_be_visible()
     drawings = page.get_by_role("group", name="How they talk").locator("label svg")
     assert len(set(await drawings.evaluate_all(DRAWN))) == await page.get_by_role("radio").count() == 6
-    await axe(page, contrast=True)
+    await axe(page, every_ring=True)
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
     await expect(page.get_by_label("Your question")).to_have_value("Explain to a cook why the sky is blue.")
     await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()

@@ -85,7 +85,7 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await voice.get_by_text("Tools", exact=True).click()
     tools = voice.get_by_role("group", name="notes")
     await tools.get_by_label("write_down (has effects, you are asked)").check()
-    await axe(page, contrast=True)
+    await axe(page, every_ring=True)
     assert len(asked) == 1  # each time, every server is asked
     await voice.get_by_role("button", name="Save").click()
     await expect(settings.get_by_role("button", name="Edit Writer")).to_contain_text("has tools")
