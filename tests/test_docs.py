@@ -25,7 +25,7 @@ FILE = re.compile(r"# (\w+\.(?:toml|py))\n")
 SAID = re.compile(r"^#> ?(.*)$", re.MULTILINE)
 # Programs that start cold: tools with their server, clients of the API, and Python with all of Moot.
 LONG = re.compile(r"--tools|moot lab|import Moot\b.*StageStarted|import (ask|Voice|MootError)\b", re.DOTALL)
-LONG_PAGES = ("mcp.md", "openai.md", "tools.md")
+QUICK_PAGES = ("README.md", "serving.md")  # each page of the API starts a server of its own
 LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#]+)")
 
 
@@ -100,7 +100,7 @@ def test_console_examples(block: Block, shell: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page.name, marks=[pytest.mark.slow] if page.name in LONG_PAGES else [])
+        pytest.param(page.name, marks=[] if page.name in QUICK_PAGES else [pytest.mark.slow])
         for page in PAGES
         if "```curl" in page.read_text()
     ],

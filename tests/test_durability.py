@@ -132,7 +132,8 @@ async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts
                 assert len(await new.check()) == 2
 
 
-@pytest.mark.parametrize("kind", ["postgres", pytest.param("sqlite", marks=pytest.mark.slow)])
+@pytest.mark.slow  # a drain takes ten seconds; tests/cli/test_serve.py shows one that ends early
+@pytest.mark.parametrize("kind", KINDS)
 async def test_a_server_that_is_told_to_end_finishes_what_it_can_and_leaves_the_rest(
     kind: Kind, tmp_path: Path
 ) -> None:

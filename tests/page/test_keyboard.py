@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
@@ -103,6 +104,7 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     await focus_is_seen(page)
 
 
+@pytest.mark.slow  # its steps have journeys with the mouse; the other journeys here show the keys
 async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_about_what_counts(
     server: MootServer, page: Page
 ) -> None:
@@ -125,6 +127,7 @@ async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_a
     await expect(trial.get_by_role("blockquote")).to_contain_text("A table has no head")
 
 
+@pytest.mark.slow  # its steps have journeys with the mouse; the other journeys here show the keys
 async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     server: MootServer, page: Page
 ) -> None:
