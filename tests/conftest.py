@@ -3,9 +3,7 @@
 import os
 import sys
 from collections.abc import AsyncIterator
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -28,20 +26,6 @@ settings.register_profile("slow ring", deadline=None, derandomize=True, database
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("slow ring" if _is_slow_ring(config) else "default ring")
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let each worker of a whole run begin with other files, so that they share the work of compiling them.
-
-    Workers collect the same files. In the same order, each would compile every file; so each finds most of them done.
-    """
-    worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
-    if worker is None or session.config.args_source != pytest.Config.ArgsSource.TESTPATHS:
-        return
-    files = sorted(HERE.rglob("test_*.py"))
-    first = len(files) * int(worker["workerid"].removeprefix("gw")) // int(worker["workercount"])
-    for file in files[first:] + files[:first]:
-        import_module(".".join(file.relative_to(HERE.parent).with_suffix("").parts))
 
 
 def pytest_xdist_auto_num_workers() -> int:
