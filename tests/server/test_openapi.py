@@ -34,6 +34,11 @@ async def sit(id: FromPath[str], data: JSONBody[Chair | None] = None) -> Respons
     return Response(None)
 
 
+@get("/api/discussions/{id:str}/board.png", tags=["chairs"], media_type="image/png")
+async def picture(id: FromPath[str]) -> Response[bytes]:
+    return Response(b"", media_type="image/png")
+
+
 @get("/chairs/{id:str}/sound", tags=["chairs"], media_type="text/plain")
 async def sound(id: FromPath[str]) -> Response[str]:
     return Response("creak")
@@ -41,7 +46,7 @@ async def sound(id: FromPath[str]) -> Response[str]:
 
 @pytest.fixture(scope="module")
 def description() -> Any:
-    with TestClient(Litestar([read, make, sit, sound], openapi_config=openapi.config())) as client:
+    with TestClient(Litestar([read, make, sit, picture, sound], openapi_config=openapi.config())) as client:
         first, again = client.get("/api/openapi.json"), client.get("/api/openapi.json")
     assert first.content == again.content
     assert first.headers["Content-Type"] == "application/json"
@@ -68,6 +73,11 @@ def test_a_body_that_may_be_left_out_is_said_to_be_so(description: Any) -> None:
 def test_text_is_text(description: Any) -> None:
     told = description["paths"]["/chairs/{id}/sound"]["get"]["responses"]["200"]["content"]
     assert list(told) == ["text/plain"]
+
+
+def test_picture_is_described_by_its_media_type(description: Any) -> None:
+    answer = description["paths"]["/api/discussions/{id}/board.png"]["get"]["responses"]["200"]
+    assert answer["content"] == {"image/png": {"schema": {"type": "string", "format": "binary"}}}
 
 
 def test_operations_have_names_and_the_words_of_their_handlers(description: Any) -> None:

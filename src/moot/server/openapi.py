@@ -3,7 +3,7 @@
 What may go wrong is the same everywhere, so it is added here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import NoneType
 from typing import Any, Union, get_args
 
@@ -57,7 +57,10 @@ STREAMS: Mapping[str, Any] = {
 GIVEN: Mapping[str, Any] = {"/api/discussions/{id}/transcript.json": Transcript}  # bit by bit
 ASKING = ("trials", "perspectives")  # groups that ask models outside of any run
 UPLOAD = "/api/files"
-CONTENT = "/api/files/{id}/content"
+BINARY_ANSWERS: Mapping[str, Collection[str]] = {  # media types by path
+    "/api/files/{id}/content": MEDIA_TYPES,
+    "/api/discussions/{id}/board.png": ("image/png",),
+}
 METRICS = "/metrics"  # not there for everybody
 REFERENCE = "#/components/schemas/{name}"
 
@@ -157,8 +160,8 @@ def completed(schema: dict[str, Any], described: list[Operation]) -> dict[str, A
             told["requestBody"] = _form() if one.takes is Form else _body(one.takes, shape_of[one.takes])
         if one.gives is not None:
             _success(told)["content"] = _content(one, shape_of[one.gives])
-        if one.path == CONTENT:
-            _success(told)["content"] = {kind: {"schema": BINARY} for kind in MEDIA_TYPES}
+        if kinds := BINARY_ANSWERS.get(one.path):
+            _success(told)["content"] = {kind: {"schema": BINARY} for kind in kinds}
         told["responses"].get("204", {}).pop("content", None)
         for status in _may_go_wrong(one, told["tags"]):
             told["responses"][str(status)] = {
