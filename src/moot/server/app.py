@@ -98,7 +98,7 @@ def create_app(
 
 
 class _Given(Provide):
-    """One is like no other. Litestar compares them all for every route, and by their fields that took a third of the start."""
+    """A dependency that is equal only to itself: Litestar compares all of them for every route."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
