@@ -1,4 +1,4 @@
-"""A real Chromium for the page's journeys, started once; every test gets a context of its own.
+"""A real Chromium for the page's journeys, started once; every test gets an empty page.
 
 The browser outlives a test, so these tests and their fixtures run in the loop of the session: an async fixture here
 says `@pytest_asyncio.fixture(loop_scope="session")`.
@@ -14,12 +14,12 @@ from playwright.async_api import Browser, Page, Playwright, async_playwright, ex
 from tests.node import install, refresh
 from tests.page.axe import Ring
 from tests.page.browser import NoBrowser, launched
+from tests.page.contexts import Contexts
 from tests.page.guests import House, guest, hosting
 from tests.page.patience import PATIENCE_MILLISECONDS
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
-WIDTH, HEIGHT = 1280, 800
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
@@ -38,12 +38,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser() -> AsyncIterator[Browser]:
+async def contexts() -> AsyncIterator[Contexts]:
     install()
     refresh()
     async with async_playwright() as playwright:
         browser = await _launched(playwright)
-        yield browser
+        yield Contexts(browser)
         await browser.close()
 
 
@@ -56,12 +56,10 @@ async def _launched(playwright: Playwright) -> Browser:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def page(browser: Browser) -> AsyncIterator[Page]:
-    """Open an empty page with nobody's data."""
-    context = await browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE_MILLISECONDS)
-    yield await context.new_page()
-    await context.close()
+async def page(contexts: Contexts) -> AsyncIterator[Page]:
+    """Open an empty page without data of other tests."""
+    async with contexts.desktop() as page:
+        yield page
 
 
 @pytest_asyncio.fixture(loop_scope="session", autouse=True)

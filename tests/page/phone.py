@@ -2,34 +2,24 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
-from playwright.async_api import Browser, Locator, Page
+from playwright.async_api import Locator, Page, SetCookieParam
 
-from tests.page.patience import PATIENCE_MILLISECONDS
+from tests.page.contexts import PHONE, Contexts
 from tests.page.watching import Watch
 
-WIDTH, HEIGHT = 390, 844
+WIDTH = PHONE["width"]
 STEPS = 12  # of a finger that is drawn over the screen
 
 
 @asynccontextmanager
-async def phone(browser: Browser, other: Page) -> AsyncIterator[Page]:
-    """Open an empty page on a phone of whoever is logged in on another page, and watch it as any other."""
-    cookies = (await other.context.storage_state())["cookies"]
-    context = await browser.new_context(
-        viewport={"width": WIDTH, "height": HEIGHT},
-        has_touch=True,
-        is_mobile=True,
-        reduced_motion="reduce",
-        storage_state={"cookies": cookies},
-    )
-    context.set_default_timeout(PATIENCE_MILLISECONDS)
-    try:
-        page = await context.new_page()
+async def phone(contexts: Contexts, other: Page) -> AsyncIterator[Page]:
+    """Open an empty page on a phone for the account that is logged in on another page, and watch it as any other."""
+    async with contexts.phone() as page:
+        await page.context.add_cookies(cast("list[SetCookieParam]", await other.context.cookies()))
         watch = Watch(page)
         yield page
-    finally:
-        await context.close()
     watch.clean()
 
 

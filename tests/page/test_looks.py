@@ -4,9 +4,10 @@ import re
 from collections.abc import Awaitable, Callable
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
+from tests.page.contexts import Contexts
 from tests.page.phone import phone
 from tests.page.reading import discussed, opened
 from tests.page.test_advisors import TABLE
@@ -176,11 +177,11 @@ OTHERS = (
 
 @pytest.mark.parametrize("view", [*FIRST, *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)])
 async def test_every_view_fits_a_phone_and_is_readable_in_the_dark(
-    server: MootServer, page: Page, browser: Browser, view: Callable[[MootServer], Awaitable[View]]
+    server: MootServer, page: Page, contexts: Contexts, view: Callable[[MootServer], Awaitable[View]]
 ) -> None:
     await page.emulate_media(color_scheme="dark")
     show = await view(server)
-    async with phone(browser, page) as small:
+    async with phone(contexts, page) as small:
         for here in (small, page):
             await show(here)
             await axe(here, every_ring=True)

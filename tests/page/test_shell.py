@@ -2,9 +2,10 @@
 
 import re
 
-from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
+from tests.page.contexts import Contexts
 from tests.page.patience import TOASTS_STAY
 from tests.page.phone import WIDTH, phone, swipe
 from tests.page.reading import opened
@@ -285,10 +286,10 @@ async def test_settings_that_could_not_be_loaded_say_so_whenever_they_are_asked_
 
 
 async def test_on_a_phone_a_swipe_leads_from_card_to_card_and_all_is_in_reach(
-    server: MootServer, page: Page, browser: Browser
+    server: MootServer, page: Page, contexts: Contexts
 ) -> None:
     id = await opened(server, "echo", "thinker", "steady")
-    async with phone(browser, page) as small:
+    async with phone(contexts, page) as small:
         await small.goto(f"{server.url}/d/{id}")
         cards = small.get_by_role("article")
         await expect(cards).to_have_count(3)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Locator, Page, Request, expect
+from playwright.async_api import Locator, Page, Request, expect
 
 from tests.page.axe import axe
+from tests.page.contexts import Contexts
 from tests.page.guests import House, guest, hosting
 from tests.page.phone import phone
 from tests.page.watching import Watch
@@ -168,7 +169,7 @@ async def test_the_list_marks_every_discussion_that_waits_for_an_answer(
 
 
 async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
-    writing: MootServer, page: Page, browser: Browser
+    writing: MootServer, page: Page, contexts: Contexts
 ) -> None:
     await ask(
         writing,
@@ -182,7 +183,7 @@ async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
     await expect(page.get_by_role("tab", name="Echo", exact=True)).to_have_attribute("aria-selected", "true")
     await axe(page)
 
-    async with phone(browser, page) as small:
+    async with phone(contexts, page) as small:
         await small.goto(page.url)
         dots = small.get_by_role("group", name="Answers")
         await expect(card(small)).not_to_be_in_viewport(ratio=0.5)
