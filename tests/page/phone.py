@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import cast
 
-from playwright.async_api import Locator, Page, SetCookieParam
+from playwright._impl._api_structures import SetCookieParam
+from playwright.async_api import Locator, Page
 
 from tests.page.contexts import PHONE, Contexts
 from tests.page.watching import Watch
