@@ -24,7 +24,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 SKIPPED_PARTS = ("lab", "migrations", "static")  # test doubles; a schema that a test compares with its tables
 SAMPLES = "sample_"  # texts for demonstrations
-TIMEOUT_SECONDS = 300  # a mutant that loops for ever is killed by this
+TIMEOUT_SECONDS = 120  # of one test file: a mutant that loops for ever is killed by this
 LEAST_PERCENT = 85
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
