@@ -53,3 +53,8 @@ def test_there_is_nothing_to_tell_without_a_debate_or_without_an_answer() -> Non
     assert not heard(SITTING, opens(0), ends("alpha", "Yes."), RunEnded(status="completed")).there
     refused = ends("alpha", status="failed", trouble=fault("auth", "Key rejected."))
     assert not heard(sits_down("a/one"), opens_stage("initial"), refused).there
+
+
+def test_minutes_are_awaited_from_the_first_stage_of_a_debate_on() -> None:
+    assert not heard(SITTING, opens(0)).awaited
+    assert heard(SITTING, opens_stage("initial")).awaited
