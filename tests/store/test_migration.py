@@ -15,6 +15,7 @@ from moot.store.database import Database
 from moot.store.migration import HEAD, migrate
 from moot.store.schema import finding, metadata, run, run_event
 from tests.databases import KINDS, SLOW_ON_POSTGRES, Kind, database_url, migrated
+from tests.store.comparing import differences
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import WORKER, employ, start
 

@@ -1,8 +1,6 @@
 import msgspec
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 
 from moot.model.chunks import Usage
@@ -12,15 +10,9 @@ from moot.model.plans import Plan
 from moot.store.database import Database
 from moot.store.discussions import add_message
 from moot.store.schema import Json, discussion, message, metadata, run, run_event
+from tests.store.comparing import differences
 from tests.store.people import ANNA, settle
 from tests.store.running import answer, first_run
-
-
-def differences(connection: Connection) -> list[object]:
-    """Compare what is there with the metadata, but for what searches text, which the metadata does not know."""
-    opts = {"include_name": lambda name, *_: name is None or "_search" not in name, "compare_type": True}
-    context = MigrationContext.configure(connection, opts=opts)
-    return list(compare_metadata(context, metadata))
 
 
 async def test_what_is_migrated_is_what_the_code_knows(database: Database) -> None:
