@@ -117,7 +117,8 @@ async def test_three_tries_then_the_next_model_and_the_log_says_who_answered() -
         "completed by scripted/echo",
     ]
     (fallback,) = [e for e in events if isinstance(e, Notice) and e.kind == "fallback"]
-    assert "scripted/echo is asked instead of scripted/overloaded" in fallback.message
+    assert fallback.message.startswith("scripted is overloaded")
+    assert fallback.message.endswith(" scripted/echo is asked instead of scripted/overloaded.")
 
 
 async def test_nothing_left_is_a_failed_turn_with_its_reason() -> None:
