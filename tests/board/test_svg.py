@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from moot.board.replay import EMPTY, Board, Entry, after, replayed
@@ -59,6 +60,20 @@ def test_shapes_are_drawn_as_they_are_called() -> None:
         board = board_of(DrawShape(shape=shape, x=0, y=0, fill_color="red"))  # type: ignore[arg-type]
         assert nodes(board)[-1].tag == NAMESPACE + tag
         assert nodes(board)[-1].get("fill") == "red"
+
+
+@pytest.mark.parametrize(
+    ("shape", "place"),
+    [
+        ("rectangle", {"x": "10", "y": "20", "width": "200", "height": "100"}),
+        ("circle", {"cx": "110", "cy": "70", "rx": "100", "ry": "50"}),
+        ("triangle", {"points": "110,20 210,120 10,120"}),
+    ],
+)
+def test_shapes_fill_their_box(shape: str, place: dict[str, str]) -> None:
+    board = board_of(DrawShape(shape=shape, x=10, y=20, width=200, height=100))  # type: ignore[arg-type]
+    drawn = nodes(board)[-1]
+    assert {name: drawn.get(name) for name in place} == place
 
 
 def test_a_shape_that_is_transparent_has_an_outline() -> None:

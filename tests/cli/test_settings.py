@@ -96,7 +96,7 @@ def test_an_empty_variable_says_nothing(folders: Folders) -> None:
         ('modell = "a/b"', "unknown field `modell`"),
         ("model = 3", "$.model"),
         ('providers = "a"', "$.providers"),
-        ('[providers.a]\nurl = "http://a"', "unknown field `url`"),
+        ('[providers.a]\nurl = "http://a"', "[providers.a]: Object contains unknown field `url`"),
         ('[providers.a]\napi = "carrier pigeon"', "carrier pigeon"),
         ('[fallback]\n"a/b" = "c/d"', "$.fallback"),
         ("[rates]\ncalls_a_minute = 0", "$.rates.calls_a_minute"),

@@ -43,6 +43,20 @@ def test_tokens_are_counted_by_provider_and_direction() -> None:
     assert sample("moot_turns_total", provider="counting", status="completed") == 2
 
 
+def test_metrics_have_these_names() -> None:
+    assert {metric.name for metric in REGISTRY.collect() if metric.name.startswith("moot_")} == {
+        "moot_cost_dollars",
+        "moot_event_readers",
+        "moot_events_written",
+        "moot_first_token_seconds",
+        "moot_live_runs",
+        "moot_log_write_seconds",
+        "moot_runs",
+        "moot_tokens",
+        "moot_turns",
+    }
+
+
 def test_turns_are_counted_by_how_they_ended() -> None:
     count_turn(ended("ending/one"))
     count_turn(ended("ending/one", "failed"))

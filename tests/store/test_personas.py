@@ -1,11 +1,13 @@
 import asyncio
 
 import pytest
+from sqlalchemy import select
 
 from moot.model.errors import NotFound, Refused, UsageError
 from moot.model.personas import Persona, PersonaChange, PersonaDraft
 from moot.store.database import Database
 from moot.store.personas import Personas
+from moot.store.schema import persona_use
 from tests.store.people import ANNA, BERT, settle
 
 SCEPTIC = Persona(
@@ -117,12 +119,14 @@ async def test_uses_that_end_at_the_same_time_are_all_counted(personas: Personas
     assert (sceptic.uses, sceptic.level) == (20, 3)
 
 
-async def test_what_is_deleted_is_gone_with_its_counts(personas: Personas) -> None:
+async def test_what_is_deleted_is_gone_with_its_counts(personas: Personas, database: Database) -> None:
     made = await personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks."))
     await personas.count(ANNA, made.id, completed=True)
     await personas.delete(ANNA, made.id)
     with pytest.raises(NotFound):
         await personas.get(ANNA, made.id)
+    async with database.read() as connection:
+        assert (await connection.execute(select(persona_use))).all() == []
     with pytest.raises(NotFound):
         await personas.delete(ANNA, made.id)
 
