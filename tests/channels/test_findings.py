@@ -58,4 +58,4 @@ def test_there_is_nothing_to_tell_without_a_debate_or_without_an_answer() -> Non
 def test_minutes_are_awaited_from_the_first_stage_of_a_debate_on() -> None:
     assert not heard(SITTING, opens(0)).awaited
     findings = heard(SITTING, opens_stage("initial"))
-    assert findings.awaited
+    assert (findings.awaited, findings.there) == (True, False)
