@@ -36,6 +36,11 @@ def test_every_fault_has_a_script_of_its_name() -> None:
     assert set(FAULTS) <= set(BUILT_IN)
 
 
+def test_answers_with_bad_characters_have_them() -> None:
+    assert {"\u2028", "\u2029", "\u0085"} <= set(BUILT_IN["separators"].answer)
+    assert {"\0", "\ud800"} <= set(BUILT_IN["nul"].answer)
+
+
 def test_unknown_scripts_are_named() -> None:
     with pytest.raises(UnknownModel, match="Did you mean 'echo'"):
         Scripts().check("eco")
