@@ -102,6 +102,17 @@ async def test_what_cannot_be_used_is_asked_for_again_with_the_reason_and_then_t
     assert charge.usage.output == 2 * -(-len("I would rather not.") // 4), "both are paid"
 
 
+@pytest.mark.parametrize(
+    ("purpose", "words"), [("gate", "word on whether the answers agree"), ("ranking", "ballot")]
+)
+async def test_what_is_missing_is_named_in_plain_words(purpose: Purpose, words: str) -> None:
+    table = stage(Script(answer="I would rather not."))
+    assert await find(table, purpose) is None
+    (notice,) = table.transcript.events
+    assert isinstance(notice, Notice)
+    assert notice.message.startswith(f"There is no {words} from yes. ")
+
+
 async def test_a_form_in_which_somebody_is_missing_is_asked_for_again() -> None:
     answers = {name: value for name, value in debating.SUMMARY.items() if name != "p3"}
     table = stage(Script(answer=json.dumps(answers), when={"cannot be used": json.dumps(debating.SUMMARY)}))

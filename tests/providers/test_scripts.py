@@ -41,6 +41,11 @@ def test_answers_with_bad_characters_have_them() -> None:
     assert {"\0", "\ud800"} <= set(BUILT_IN["nul"].answer)
 
 
+def test_answers_that_ship_do_not_keep_anybody_waiting() -> None:
+    slow = {"slow", "long"}  # as their names say
+    assert max(script.pace for name, script in BUILT_IN.items() if name not in slow) <= 0.03
+
+
 def test_unknown_scripts_are_named() -> None:
     with pytest.raises(UnknownModel, match="Did you mean 'echo'"):
         Scripts().check("eco")

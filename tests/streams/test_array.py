@@ -253,6 +253,7 @@ MENDED = {
     ),
     "no comma between members": ('[{"type":"text" "content":"a"\n"x":1}]', ["a"]),
     "no comma in an array": ('[{"name":["a" "b"\n"c",1 2]}]', [{"name": ["a", "b", "c", 1, 2]}]),
+    "slashes": ('[/*/ "a" */{"name":"x"}, / {"name":"y"}]', [{"name": "x"}, {"name": "y"}]),
     "comments": ('[// "a"\n{"name"/* : */:"x"}, // ]\n/* "b" **/"c"]', [{"name": "x"}, "c"]),
     "single quotes": ("[{'type': 'text', 'content': 'It's \"fine\"'}]", ['It\'s "fine"']),
     "Python": (
