@@ -15,6 +15,7 @@ from moot.model.events import (
     TurnStarted,
 )
 from moot.model.faults import fault
+from moot.model.money import Charge
 from moot.store.bills import Bills
 from moot.store.database import Database
 from moot.store.discussions import Discussions
@@ -40,6 +41,14 @@ async def test_what_is_kept_is_safe_and_is_seen_by_the_next_turn(database: Datab
         (said,) = here.record.said
         assert said.content == "Round."
         assert said.number > 0
+
+
+async def test_what_is_kept_with_a_price_is_spent(database: Database) -> None:
+    async with kept(database) as here:
+        for cost in (0.25, None, 0.5):
+            charge = Charge(purpose="summary", model="lab/one", usage=Usage(1, 1), cost=cost)
+            await here.record.keep(Notice(kind="missing", message="No summary."), charges=[charge])
+        assert here.record.spent == 0.75
 
 
 async def test_a_stage_is_announced_once_even_if_a_crash_lies_between(database: Database) -> None:

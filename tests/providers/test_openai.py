@@ -29,6 +29,20 @@ def delta(finish: str | None = None, **fields: object) -> dict[str, object]:
     return {"choices": [{"delta": fields, "finish_reason": finish}]}
 
 
+@pytest.mark.parametrize(
+    ("reasons", "finish"),
+    [
+        (("stop", "eos", "eos_token", "end_turn"), "stop"),
+        (("length", "max_tokens", "model_length"), "length"),
+        (("tool_calls", "function_call"), "tool_calls"),
+        (("content_filter",), "content_filter"),
+    ],
+)
+def test_every_server_s_word_for_the_end_is_known(reasons: tuple[str, ...], finish: str) -> None:
+    for reason in reasons:
+        assert Done(finish) in read(delta(content="Yes."), delta(reason))  # type: ignore[arg-type]
+
+
 def test_the_whole_request() -> None:
     request = ModelRequest(
         model="gpt-5",

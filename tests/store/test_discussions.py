@@ -28,6 +28,7 @@ from moot.store.discussions import (
     add_message,
     give_title,
     message_values,
+    take_up,
 )
 from moot.store.events import Events
 from moot.store.runs import Runs
@@ -208,6 +209,18 @@ async def test_a_change_is_kept_told_and_moves_the_discussion_to_the_front(
     assert changed == replace(old, title="Other", model="openai/x", updated_at=changed.updated_at)
     assert changed.updated_at > new.updated_at
     assert (await discussions.page(ANNA)).discussions == (changed, new)
+
+
+async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
+    database: Database, discussions: Discussions
+) -> None:
+    one, other = await some(database, [1.0, 2.0])
+    async with database.write() as connection:
+        await connection.execute(update(table).values(status="archived"))
+        await take_up(connection, one.id, 3.0)
+    first, second = [await discussions.get(ANNA, each.id) for each in (one, other)]
+    assert (first.status, first.updated_at) == ("active", 3.0)
+    assert (second.status, second.updated_at) == ("archived", 2.0)
 
 
 async def test_a_project_that_is_not_there_is_not_taken(database: Database, discussions: Discussions) -> None:

@@ -221,6 +221,18 @@ async def test_endings(chunks: list[Chunk], status: str, kind: str | None) -> No
     assert (result.fault.kind if result.fault else None) == kind
 
 
+async def test_a_mistake_of_ours_is_not_tried_again() -> None:
+    async def broken() -> AsyncGenerator[list[Chunk], None]:
+        yield [Text("so far")]
+        raise KeyError("seat")
+
+    result, _ = await turn(broken())
+    assert (result.status, result.text) == ("error", "so far")
+    assert result.fault == fault(
+        "api_error", "A mistake in Moot itself ended this turn (KeyError).", retryable=False
+    )
+
+
 async def test_nul_and_lone_surrogates_are_cleaned() -> None:
     result, events = await turn(said([Text("a\0b \ud800c"), Thought("\0"), Done("stop")]))
     assert result.text == "ab \ufffdc"

@@ -46,6 +46,8 @@ def test_abbreviations_acronyms_ellipses_and_numbers_of_a_list_end_none(text: st
     ("text", "limit", "ahead", "kept"),
     [
         ("One two. Three four. Five", 10, 15, "One two. Three four."),  # late, where that is allowed
+        ("One two. Three four. Five", 10, 10, "One two. Three four."),  # as late as is allowed
+        ("One two. Three four. Five", 10, 9, "One two."),
         ("One two. Three four. Five", 10, 0, "One two."),
         ("「一。」二三四五六七八九", 8, 0, "「一。」"),
         ("Ask Dr. Who or somebody else", 12, 0, "Ask Dr. Who "),
