@@ -1,4 +1,6 @@
-from moot.board.canvas import CANVAS, Box, box_of
+import pytest
+
+from moot.board.canvas import CANVAS, Box, Point, around, box_of
 from moot.model.drawings import DrawLine, DrawText
 
 
@@ -24,3 +26,10 @@ def test_boxes_share_what_both_cover() -> None:
 def test_a_line_takes_the_box_between_its_ends() -> None:
     assert box_of(DrawLine(start_x=90, start_y=10, end_x=40, end_y=30)) == Box(40, 10, 50, 20)
     assert box_of(DrawText(content="a", x=1, y=2, width=3, height=4)) == Box(1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("part", "there"), [(0.0, (50, 10)), (0.25, (90, 50)), (0.5, (50, 90)), (0.75, (10, 50))]
+)
+def test_a_part_of_a_circle_begins_at_the_top_and_goes_clockwise(part: float, there: tuple[int, int]) -> None:
+    assert around(Point(50, 50), 40, part) == pytest.approx(there)

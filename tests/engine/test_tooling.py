@@ -51,6 +51,19 @@ async def test_what_a_tenant_may_name(database: Database) -> None:
         await here.check(BERT, ("mine",), "tools")
 
 
+async def test_all_servers_of_a_tenant_are_listed_and_one_that_fails_says_why(database: Database) -> None:
+    await ToolServers(database, Sealer(SECRET)).put(ANNA, "mine", "https://127.0.0.1:9", {})
+    own, notes, mine = await tooling(database).listing(ANNA)
+    assert [(one.name, one.whose) for one in (own, notes, mine)] == [
+        ("moot", "moot"),
+        ("notes", "server"),
+        ("mine", "own"),
+    ]
+    assert own.tools
+    assert notes.tools
+    assert (mine.tools, bool(mine.error)) == ((), True)
+
+
 async def test_the_tools_of_a_run_are_those_of_its_tenant_and_the_operator_comes_first(
     database: Database,
 ) -> None:
