@@ -194,7 +194,6 @@ async def test_a_stop_ends_the_question_and_a_call(here: Place) -> None:
     assert (await here.ended(run))[-1]["status"] == "stopped"
 
 
-@pytest.mark.slow
 async def test_a_kill_while_somebody_is_asked_asks_anew_and_the_old_question_is_void(here: Place) -> None:
     run = (await here.open("writer"))["run"]["id"]
     old = await here.of_type(run, "approval_wanted")

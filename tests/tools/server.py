@@ -1,14 +1,11 @@
-"""A server of tools for tests, over standard input and output or HTTP, that can be told to misbehave."""
+"""A server of tools for tests, made with the official library, over standard input and output or HTTP."""
 
 import os
-import signal
-import sys
-import time
 from pathlib import Path
 
 import anyio
 from mcp.server import MCPServer
-from mcp_types import ListToolsResult, ToolAnnotations
+from mcp_types import ToolAnnotations
 
 READ_ONLY = ToolAnnotations(read_only_hint=True)
 
@@ -62,26 +59,5 @@ def made() -> MCPServer:
     return server
 
 
-async def never(*_: object) -> ListToolsResult:
-    await anyio.sleep_forever()
-    return ListToolsResult(tools=[])
-
-
-def main(how: str) -> None:
-    server = made()
-    match how:
-        case "mute":  # it starts, and never lists its tools
-            server.list_tools = never  # type: ignore[method-assign, assignment]
-            server.run("stdio")
-        case "stubborn":  # it does not end when it should
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            try:
-                server.run("stdio")
-            finally:
-                time.sleep(600)
-        case _:
-            server.run("stdio")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "")
+    made().run("stdio")

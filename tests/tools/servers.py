@@ -15,8 +15,10 @@ from moot.tools.mcp import McpToolbox
 from moot.tools.stdio import command_running
 from tests.tools import server
 
-COMMAND = (sys.executable, str(Path(__file__).with_name("server.py")))
-NO_SERVERS = {  # what is no server needs nothing of one
+COMMAND = (sys.executable, "-IS", str(Path(__file__).with_name("light_server.py")))
+OFFICIAL = (sys.executable, str(Path(__file__).with_name("server.py")))  # with the official library
+OTHERS = {  # commands that are not the light server
+    "official": OFFICIAL,
     "dies": (sys.executable, "-c", "raise SystemExit(1)"),
     "hangs": (sys.executable, "-c", "import time; time.sleep(600)"),
 }
@@ -24,7 +26,7 @@ PATIENT = 120.0  # seconds, on a machine that does much else
 
 
 def by_command(how: str = "", seconds: float = PATIENT, **environment: str) -> McpToolbox:
-    connect = partial(command_running, NO_SERVERS.get(how, (*COMMAND, how)), environment)
+    connect = partial(command_running, OTHERS.get(how, (*COMMAND, how)), environment)
     return McpToolbox("test", connect, start_seconds=seconds)
 
 

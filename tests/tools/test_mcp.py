@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 import mcp_types as types
 import pytest
+from mcp.client import stdio
 
 from moot.model.errors import Unavailable
 from moot.tools.mcp import McpToolbox, text_of
@@ -17,6 +18,17 @@ async def test_only_what_says_that_it_reads_has_no_effects() -> None:
     effects = {info.name: info.effects for info in await box.tools()}
     await box.aclose()
     assert (effects["look_up"], effects["write_down"]) == (False, True)
+
+
+async def test_a_command_with_the_official_library_lists_and_calls_its_tools() -> None:
+    box = by_command("official")
+    effects = {info.name: info.effects for info in await box.tools()}
+    found = await box.call("look_up", {"word": "moot"})
+    failed = await box.call("fail", {})
+    await box.aclose()
+    assert (effects["look_up"], effects["write_down"]) == (False, True)
+    assert (found.is_error, found.content) == (False, "moot: a meeting")
+    assert failed.is_error
 
 
 async def test_a_server_that_dies_in_a_call_says_so_and_is_there_for_the_next() -> None:
@@ -66,7 +78,9 @@ async def test_a_server_that_hangs_at_its_start_or_at_its_list_is_not_waited_for
         await box.aclose()
 
 
-async def test_closing_does_not_wait_for_a_server_that_does_not_end() -> None:
+async def test_closing_does_not_wait_for_a_server_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PROCESS_TERMINATION_TIMEOUT", "FORCE_KILL_TIMEOUT"):
+        monkeypatch.setattr(stdio, name, SHORT)
     box = by_command("stubborn")
     await box.tools()
     async with asyncio.timeout(60):
