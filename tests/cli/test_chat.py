@@ -12,19 +12,22 @@ import socket
 import struct
 import subprocess
 import termios
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+import pytest_asyncio
 
 from moot.cli.chat import Chat
 from moot.model.errors import ServerAway
 from tests.cli.process import SECONDS, Moot, Running, complaint, heard
-from tests.serving import LOOK_SECONDS, MootServer, serving
-from tests.test_tools import place
+from tests.serving import LOOK_SECONDS, MootServer, write_migrated_file
+from tests.test_tools import Place, place
+
+BESIDE_A_SERVER = pytest.mark.asyncio(loop_scope="module")  # the one of the fixture `here`
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 STEADY = "A table has no head when it is round."
@@ -37,7 +40,15 @@ CTRL_C = b"\x03"
 def house(tmp_path: Path) -> Moot:
     moot = Moot(tmp_path)
     moot.environment["XDG_DATA_HOME"] = str(tmp_path / "data")
+    write_migrated_file(tmp_path / "data" / "moot")
     return moot
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+    """A server with tools, the same for all tests that talk beside one."""
+    async with place("sqlite", tmp_path_factory.mktemp("chat")) as here:
+        yield here
 
 
 def lines(*typed: str) -> str:
@@ -123,17 +134,21 @@ def test_the_model_of_the_settings_sits_there_where_none_is_named(house: Moot) -
         (("dis_x",), "There is no discussion 'dis_x'."),
     ],
 )
-def test_what_cannot_be_done_is_told(house: Moot, arguments: tuple[str, ...], words: str) -> None:
-    assert words in complaint(house("chat", *arguments))
+@BESIDE_A_SERVER
+async def test_what_cannot_be_done_is_told(here: Place, arguments: tuple[str, ...], words: str) -> None:
+    assert words in complaint(await asyncio.to_thread(here.server.moot, "chat", *arguments))
 
 
 @pytest.mark.parametrize(
     ("typed", "code"), [(("Why?",), 1), (("Why?", "/add scripted/echo", "And now?"), 0), (("/who",), 0)]
 )
-def test_the_exit_code_tells_whether_anything_piped_in_was_answered(
-    house: Moot, typed: tuple[str, ...], code: int
+@BESIDE_A_SERVER
+async def test_the_exit_code_tells_whether_anything_piped_in_was_answered(
+    here: Place, typed: tuple[str, ...], code: int
 ) -> None:
-    assert house("chat", "-m", "scripted/forbidden", stdin=lines(*typed)).returncode == code
+    arguments = ("chat", "-m", "scripted/forbidden")
+    done = await asyncio.to_thread(here.server.moot, *arguments, stdin=lines(*typed))
+    assert done.returncode == code
 
 
 def test_a_server_of_others_has_no_model_of_ours(house: Moot) -> None:
@@ -167,93 +182,100 @@ def test_on_a_terminal_there_are_columns_and_ctrl_c_stops_and_then_leaves(house:
         assert process.wait(SECONDS) == 130
 
 
-def test_a_narrow_terminal_has_one_below_the_other_and_remembers_what_was_typed(house: Moot) -> None:
-    with on_a_terminal(house, *TWO, columns=60) as (terminal, process):
-        terminal.until(PROMPT)
-        terminal.type(b"What is a moot?\r")
-        terminal.until("This is dis_")
-        shown = terminal.until(PROMPT)
+@BESIDE_A_SERVER
+async def test_a_narrow_terminal_has_one_below_the_other_and_remembers_what_was_typed(here: Place) -> None:
+    with on_a_terminal(here.server.moot, *TWO, columns=60) as (terminal, process):
+        await asyncio.to_thread(terminal.until, PROMPT)
+        terminal.type(b"What is a narrow moot?\r")
+        await asyncio.to_thread(terminal.until, "This is dis_")
+        shown = await asyncio.to_thread(terminal.until, PROMPT)
         assert not any("Alpha ·" in line and "Beta ·" in line for line in shown.splitlines())
         assert STEADY in shown.replace("\r\n", " ")
         terminal.type(b"\x04")
-        assert process.wait(SECONDS) == 0
-    kept = house.folder / "data" / "moot" / "chat_history"
-    assert "What is a moot?" in kept.read_text("utf-8")
+        assert await asyncio.to_thread(process.wait, SECONDS) == 0
+    kept = here.server.data / "chat_history"
+    assert "What is a narrow moot?" in kept.read_text("utf-8")
     assert kept.stat().st_mode & 0o077 == 0
 
 
-async def test_a_second_ctrl_c_leaves_even_if_the_first_stops_nothing(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        with on_a_terminal(server.moot, "-m", "scripted/silence") as (terminal, process):
-            terminal.until(PROMPT)
-            terminal.type(b"What is a moot?\r")
-            terminal.until("This is dis_")
-            async with asyncio.timeout(SECONDS):
-                while not (await server.get("/api/activity")).body:
-                    await asyncio.sleep(LOOK_SECONDS)
-            server.pause()
+@BESIDE_A_SERVER
+async def test_a_second_ctrl_c_leaves_even_if_the_first_stops_nothing(here: Place) -> None:
+    server = here.server
+    with on_a_terminal(server.moot, "-m", "scripted/silence") as (terminal, process):
+        await asyncio.to_thread(terminal.until, PROMPT)
+        terminal.type(b"What is a moot?\r")
+        await asyncio.to_thread(terminal.until, "This is ")
+        id = (await asyncio.to_thread(terminal.until, ", also at ")).removesuffix(", also at ")
+        async with asyncio.timeout(SECONDS):
+            while id not in [one["discussion"] for one in (await server.get("/api/activity")).body]:
+                await asyncio.sleep(LOOK_SECONDS)
+        server.pause()
+        try:
             terminal.type(CTRL_C)
-            terminal.until("Stopping; Ctrl-C once more leaves.")
+            await asyncio.to_thread(terminal.until, "Stopping; Ctrl-C once more leaves.")
             terminal.type(CTRL_C)
             assert await asyncio.to_thread(process.wait, SECONDS) == 130
-        server.go_on()
+        finally:
+            server.go_on()
 
 
-async def test_beside_a_server_it_is_one_discussion_with_the_page(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        opened = (
-            await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/echo"]})
-        ).body
-        await server.heard(opened["run"]["id"])
-        id = opened["discussion"]["id"]
-        done = await asyncio.to_thread(server.moot, "chat", id, stdin=lines("And now?"))
-        assert done.stdout.endswith("And now?\n")
-        assert "=== You ===\nHm?\n\n=== Alpha · scripted/echo ===\nHm?\n" in done.stdout
-        read = (await server.get(f"/api/discussions/{id}")).body
-        assert [one["content"] for one in read["messages"] if one["role"] == "user"] == ["Hm?", "And now?"]
+@BESIDE_A_SERVER
+async def test_beside_a_server_it_is_one_discussion_with_the_page(here: Place) -> None:
+    server = here.server
+    opened = (
+        await server.post("/api/discussions", {"message": "Hm?", "participants": ["scripted/echo"]})
+    ).body
+    await server.heard(opened["run"]["id"])
+    id = opened["discussion"]["id"]
+    done = await asyncio.to_thread(server.moot, "chat", id, stdin=lines("And now?"))
+    assert done.stdout.endswith("And now?\n")
+    assert "=== You ===\nHm?\n\n=== Alpha · scripted/echo ===\nHm?\n" in done.stdout
+    read = (await server.get(f"/api/discussions/{id}")).body
+    assert [one["content"] for one in read["messages"] if one["role"] == "user"] == ["Hm?", "And now?"]
 
 
-async def test_at_a_terminal_somebody_is_asked_whether_a_call_may_be_made(tmp_path: Path) -> None:
-    async with place("sqlite", tmp_path) as here:
-        opened = await here.open("writer")
-        with on_a_terminal(here.server.moot, opened["discussion"]["id"]) as (terminal, process):
-            await asyncio.to_thread(
-                terminal.until, 'moot: Alpha wants to call notes/write_down with {"text": "one"}'
-            )
-            await asyncio.to_thread(terminal.until, "or always: ")
-            terminal.type(b"yes\r")
-            await asyncio.to_thread(terminal.until, "Done: ")
-            await asyncio.to_thread(terminal.until, PROMPT)
-            terminal.type(b"\x04")
-            assert await asyncio.to_thread(process.wait, SECONDS) == 0
-        assert here.notes == ["one"]
+@BESIDE_A_SERVER
+async def test_at_a_terminal_somebody_is_asked_whether_a_call_may_be_made(here: Place) -> None:
+    opened = await here.open("writer")
+    with on_a_terminal(here.server.moot, opened["discussion"]["id"]) as (terminal, process):
+        await asyncio.to_thread(
+            terminal.until, 'moot: Alpha wants to call notes/write_down with {"text": "one"}'
+        )
+        await asyncio.to_thread(terminal.until, "or always: ")
+        terminal.type(b"yes\r")
+        await asyncio.to_thread(terminal.until, "Done: ")
+        await asyncio.to_thread(terminal.until, PROMPT)
+        terminal.type(b"\x04")
+        assert await asyncio.to_thread(process.wait, SECONDS) == 0
+    assert here.notes == ["one"]
 
 
-async def test_where_nobody_sits_it_is_told_where_a_call_is_allowed(tmp_path: Path) -> None:
-    async with place("sqlite", tmp_path) as here:
-        opened = await here.open("writer")
-        run, id = opened["run"]["id"], opened["discussion"]["id"]
-        with here.server.moot.running("chat", id, stdin=subprocess.PIPE) as process:
-            assert process.stderr is not None
-            words = f"waits for consent: give it at {here.server.url}/d/{id}."
-            await asyncio.to_thread(heard, process.stderr.fileno(), words)
-            call = (await here.of_type(run, "approval_wanted"))["call_id"]
-            assert await here.answer(run, call, "refuse") == 204
-            out, _ = await asyncio.to_thread(process.communicate, b"", SECONDS)
-        assert b"Done: The person refused" in out
+@BESIDE_A_SERVER
+async def test_where_nobody_sits_it_is_told_where_a_call_is_allowed(here: Place) -> None:
+    opened = await here.open("writer")
+    run, id = opened["run"]["id"], opened["discussion"]["id"]
+    with here.server.moot.running("chat", id, stdin=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        words = f"waits for consent: give it at {here.server.url}/d/{id}."
+        await asyncio.to_thread(heard, process.stderr.fileno(), words)
+        call = (await here.of_type(run, "approval_wanted"))["call_id"]
+        assert await here.answer(run, call, "refuse") == 204
+        out, _ = await asyncio.to_thread(process.communicate, b"", SECONDS)
+    assert b"Done: The person refused" in out
 
 
-async def test_a_run_that_goes_on_is_followed_and_stopped(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        opened = await _speaking(server)
-        with server.moot.running("chat", opened["discussion"]["id"], stdin=subprocess.PIPE) as process:
-            assert process.stderr is not None
-            await asyncio.to_thread(heard, process.stderr.fileno(), "single.")
-            await server.post(f"/api/runs/{opened['run']['id']}/stop")
-            out, err = await asyncio.to_thread(process.communicate, b"/stop\n", SECONDS)
-        assert process.returncode == 0, (out, err)
-        assert b"moot: Stopped.\n" in err
-        assert b"moot: Nobody is speaking.\n" in err
+@BESIDE_A_SERVER
+async def test_a_run_that_goes_on_is_followed_and_stopped(here: Place) -> None:
+    server = here.server
+    opened = await _speaking(server)
+    with server.moot.running("chat", opened["discussion"]["id"], stdin=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        await asyncio.to_thread(heard, process.stderr.fileno(), "single.")
+        await server.post(f"/api/runs/{opened['run']['id']}/stop")
+        out, err = await asyncio.to_thread(process.communicate, b"/stop\n", SECONDS)
+    assert process.returncode == 0, (out, err)
+    assert b"moot: Stopped.\n" in err
+    assert b"moot: Nobody is speaking.\n" in err
 
 
 async def test_a_server_that_comes_back_is_gone_on_with(tmp_path: Path) -> None:

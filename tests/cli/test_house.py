@@ -16,6 +16,7 @@ from moot.store.database import Database
 from moot.store.sealer import Sealer
 from tests.databases import SLOW_ON_POSTGRES, Kind, database_url, migrated
 from tests.server.talking import SECRET
+from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
 from web.wire import STRUCTS
 
 ADDRESS = "http://127.0.0.1:8642/"

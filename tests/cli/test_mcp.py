@@ -8,23 +8,33 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
+from mcp.client import stdio
 
 from tests.calling import ASKED, SILENT, STEADY, Progress, text
-from tests.cli.process import SCRIPT, SECONDS, Moot, complaint
-from tests.serving import LOOK_SECONDS, serving
+from tests.cli.process import SECONDS, Moot, complaint
+from tests.fork_server import install_client
+from tests.serving import LOOK_SECONDS, serving, write_migrated_file
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Moot:
     moot = Moot(tmp_path)
     moot.environment["XDG_DATA_HOME"] = str(tmp_path / "data")
+    write_migrated_file(tmp_path / "data" / "moot")
     return moot
 
 
+@pytest.fixture(autouse=True)
+def patient_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the client wait until the process has ended by itself: a slow machine needs more than two seconds."""
+    monkeypatch.setattr(stdio, "PROCESS_TERMINATION_TIMEOUT", SECONDS)
+
+
 @asynccontextmanager
-async def connected(moot: Moot, *more: str, **environment: str) -> AsyncIterator[Client]:
+async def connected(moot: Moot) -> AsyncIterator[Client]:
+    script = install_client(moot.folder) / "moot"
     command = StdioServerParameters(
-        command=str(SCRIPT), args=["mcp", *more], env=moot.environment | environment, cwd=moot.folder
+        command=str(script), args=["mcp"], env=dict(moot.environment), cwd=moot.folder
     )
     async with Client(command) as client:
         yield client
