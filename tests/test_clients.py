@@ -83,6 +83,8 @@ async def test_the_sdk_understands_what_is_refused(client: "AsyncOpenAI") -> Non
     assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
     with pytest.raises(openai.BadRequestError, match="a table cannot do that"):
         await create(model="moot/debate", messages=[{"role": "user", "content": "?"}], n=2)
+    with pytest.raises(openai.BadRequestError, match="a table cannot do that"):  # what `llm -o stop .` sends
+        await create(model="moot/debate", messages=[{"role": "user", "content": "?"}], stop=".", stream=True)
     with pytest.raises(openai.APIStatusError, match="Key rejected"):
         await create(model="scripted/unauthorized", messages=[{"role": "user", "content": "?"}])
     with pytest.raises(openai.APIError, match=r"reset|broke|closed|connection"):
@@ -161,7 +163,7 @@ async def test_llm_asks_several_and_goes_on_with_them(server: MootServer, tmp_pa
     assert code == 0, error
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # `test_the_sdk_understands_what_is_refused` sends the same with the SDK that `llm` uses
 async def test_llm_says_what_is_refused(server: MootServer, tmp_path: Path) -> None:
     code, _, error = await llm(server, tmp_path / "llm", "-m", "moot/debate", "Why?", "-o", "stop", ".")
     assert code != 0

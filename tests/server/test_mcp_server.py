@@ -12,6 +12,7 @@ from mcp.client.client import ConnectMode
 
 from moot import __version__
 from tests.calling import ASKED, SILENT, STEADY, Progress, text
+from tests.cli.draining import drain_briefly
 from tests.databases import database_url
 from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
 
@@ -23,8 +24,13 @@ MODES: tuple[ConnectMode, ...] = ("auto", "legacy")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MootServer]:
     """The same for all tests: each leaves it as it was, but for the last."""
-    async with serving(tmp_path_factory.mktemp("server")) as server:
+    server = MootServer(tmp_path_factory.mktemp("server"))
+    server.prepare = drain_briefly
+    try:
+        await server.start()
         yield server
+    finally:
+        await server.close()
 
 
 async def test_a_client_asks_hears_how_it_goes_and_reads(server: MootServer) -> None:
