@@ -16,6 +16,7 @@ import pytest
 from moot.store.database import Database
 from moot.store.migration import migrate
 from tests.alone import alone
+from tests.dialects import share
 from tests.postgres import PREFIX, address_of, in_memory, server
 
 Kind = Literal["sqlite", "postgres"]
@@ -26,6 +27,7 @@ SLOW_ON_POSTGRES = ("sqlite", pytest.param("postgres", marks=pytest.mark.slow))
 ON_BOTH_DATABASES = pytest.mark.parametrize("database", KINDS, indirect=True)
 
 MIGRATING = Lock()
+share()
 
 
 @pytest.fixture
