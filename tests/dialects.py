@@ -5,7 +5,7 @@ and statement. Where all engines share the dialect and what was compiled, a stat
 Connections, pools and listeners stay those of one engine.
 """
 
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.dialects import registry
@@ -21,10 +21,10 @@ class Shared(DefaultDialect):
     """A dialect of which there is one object, whatever creates an engine with it."""
 
     supports_statement_cache = True
-    _only: "Shared | None" = None
+    _only: Self | None = None
     _compiled: LRUCache[Any, Any]
 
-    def __new__(cls, *_: object, **__: object) -> "Shared":
+    def __new__(cls, *_: object, **__: object) -> Self:
         if cls._only is None:
             cls._only = super().__new__(cls)
             cls._compiled = LRUCache(STATEMENTS)

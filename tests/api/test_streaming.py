@@ -10,7 +10,7 @@ import pytest
 
 from tests.api.journey import SCRIPTS, Journey, ended, text_of
 from tests.databases import KINDS
-from tests.serving import Frame, MootServer
+from tests.serving import SECONDS, Frame, MootServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -18,6 +18,8 @@ both = pytest.mark.parametrize(
     "journey", KINDS, indirect=True
 )  # central enough for both databases every time
 LANES = 8
+LOOKS = 5  # how often memory is looked at before it counts as settled
+MEGABYTE = 1024**2
 
 
 async def test_a_discussion_is_answered_for_before_any_model_is_called(journey: Journey) -> None:
@@ -127,6 +129,7 @@ def not_reading(server: MootServer, path: str) -> socket.socket:
     """Ask for a stream and never read it."""
     address = urlsplit(server.url)
     sock = socket.socket()
+    sock.settimeout(SECONDS)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     sock.connect((address.hostname, address.port))
     sock.sendall(f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
@@ -141,9 +144,11 @@ async def test_readers_that_do_not_read_cost_little(journey: Journey) -> None:
     assert whole > LANES * 2 * 180_000
     before = memory(journey.server)
     stuck = [not_reading(journey.server, path) for _ in range(40)]
+    for sock in stuck:
+        await asyncio.to_thread(sock.recv, 1, socket.MSG_PEEK)  # waits until the server sends to it
     held = [0]
-    while len(held) < 4 or held[-1] > held[-3]:
-        await asyncio.sleep(0.5)
+    while len(held) <= LOOKS or held[-1] > held[-LOOKS] + MEGABYTE:
+        await asyncio.sleep(0.1)
         held.append(memory(journey.server) - before)
     for sock in stuck:
         sock.close()
