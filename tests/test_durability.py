@@ -67,7 +67,41 @@ async def test_one_stream_of_a_discussion_goes_on_after_a_kill(kind: Kind, tmp_p
         assert seen == reader.events
 
 
-@pytest.mark.slow
+async def test_a_kill_loses_no_accepted_run_no_regenerated_answer_and_no_follow_up(tmp_path: Path) -> None:
+    """One kill hits all of them; the server that is started again does not wait for the lease."""
+    async with site("sqlite", tmp_path, lease=600.0) as here:
+        [server] = here.servers
+        answered = await here.open("single", "quick-a")
+        await answered.ended()
+        [first] = await answered.check()
+        interrupted = await here.open("parallel", "yielding-b", "yielding-c")
+        await interrupted.spoken(2)
+        turn = f"/api/discussions/{answered.discussion}/turns/{first['id']}"
+        again = (await here.ask(f"{turn}/again", {"model": "lab/yielding-d"})).body["run"]["id"]
+        regenerated = Reader(here, answered.discussion, again)
+        await regenerated.spoken()
+        accepted, follow_up = await asyncio.gather(
+            here.open("single", "quick-e"), here.say(interrupted.discussion)
+        )
+        await here.killed()
+
+        assert await accepted.ended() == "completed"
+        assert len(await accepted.check()) == 1
+        assert await interrupted.ended() == "interrupted"
+        assert all(answer["content"] for answer in await interrupted.check())
+        assert await follow_up.ended() == "completed"
+        assert len(await follow_up.check()) == 2
+        assert await regenerated.ended() == "completed"
+        cut, whole = here.ledger.of("yielding-d")
+        assert (cut.finished, whole.finished) == (False, True)
+        assert cut.prompt == whole.prompt
+        listed = await here.get(f"{turn}/versions")
+        assert [one["run"] for one in listed["versions"]] == [answered.run, again]
+        assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
+        assert server.running.poll() is None
+
+
+@pytest.mark.slow  # the test before shows it with one kill
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, tmp_path: Path) -> None:
     async with site(kind, tmp_path) as here:
@@ -83,7 +117,7 @@ async def test_a_run_that_was_taken_in_is_not_lost_before_it_begins(kind: Kind, 
             assert len(await reader.check()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # the test with one kill shows it on SQLite
 @pytest.mark.parametrize("kind", KINDS)
 async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_once(
     kind: Kind, tmp_path: Path
@@ -112,7 +146,7 @@ async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_onc
         assert listed["current"] == listed["versions"][1]["id"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # the test with one kill shows it
 async def test_a_follow_up_outlives_a_kill_while_it_waits_for_what_it_interrupts(tmp_path: Path) -> None:
     with seeded(26) as chance:
         async with site("sqlite", tmp_path) as here:
@@ -238,8 +272,7 @@ def fill(ballast: Path) -> None:
             file.write(bytes(4096))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
 async def test_a_first_start_that_was_killed_half_way_is_completed_by_the_next(
     kind: Kind, tmp_path: Path
 ) -> None:

@@ -164,7 +164,7 @@ async def test_of_three_workers_the_last_takes_over_each_run_once(tmp_path: Path
         figure(f"taken over after {min(at):.1f} to {max(at):.1f} s")
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # the test with one kill in test_durability.py shows it on SQLite
 async def test_a_server_that_is_started_again_waits_for_no_lease(tmp_path: Path) -> None:
     async with site("postgres", tmp_path, lease=600.0) as here:
         [server] = here.servers
@@ -183,7 +183,7 @@ def resumed(reader: Reader) -> list[float]:
     return [moment for moment, event in events if event.get("kind") == "resumed"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # tests/engine/test_durable.py shows it for a run in the process of the test
 async def test_runs_go_on_when_postgres_comes_back(tmp_path: Path) -> None:
     async with Ledger().serving() as ledger, private_postgres() as postgres:
         here = Site(tmp_path, postgres.get_uri(), ledger, lease=10.0)

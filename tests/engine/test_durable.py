@@ -2,17 +2,22 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Coroutine
 from contextlib import closing
+from typing import Any
+from urllib.parse import urlsplit
 
+import asyncpg
 import pytest
 from sqlalchemy import text, update
 
 from moot.engine import books
+from moot.model.events import TextDelta
 from moot.store.database import Database
 from moot.store.runs import Runs
 from moot.store.schema import worker
 from tests.databases import KINDS
 from tests.engine.works import Works
-from tests.store.hearing import eventually
+from tests.postgres import server
+from tests.store.hearing import SECONDS, eventually
 from tests.store.running import OTHER, WORKER
 
 pytestmark = [
@@ -125,6 +130,35 @@ async def test_a_worker_that_was_taken_over_does_not_say_that_its_run_is_over(
     noted = text("SELECT status FROM dbos.workflow_status WHERE workflow_uuid = :run")
     async with works.database.read() as connection:
         assert (await connection.execute(noted, {"run": run.id})).scalar_one() == "PENDING"
+
+
+async def test_a_run_goes_on_when_postgres_ends_all_connections(
+    works: Works, caplog: pytest.LogCaptureFixture
+) -> None:
+    only_postgres(works)
+    run = await works.new("scripted/forever")
+    works.runs.start(run.id)
+    await works.until(run, TextDelta)
+    await cut_off(works.database)
+    await eventually(lambda: "waiting for the database" in caplog.text)
+    written = len(await works.events(run))
+    async with asyncio.timeout(SECONDS):
+        while len(await works.events(run)) == written:
+            await asyncio.sleep(0.01)
+    assert await works.stop(run) == "stopped"
+    seen = "".join(event.text for event in await works.events(run) if isinstance(event, TextDelta))
+    assert await works.answers(run) == [("stopped", seen)]
+
+
+async def cut_off(database: Database) -> None:
+    """End all connections to a database of Postgres, as its restart does."""
+    admin: Any = await asyncpg.connect(server())
+    name = urlsplit(database.url).path.removeprefix("/")
+    ended = await admin.fetch(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
+    )
+    assert len(ended) > 1
+    await admin.close()
 
 
 def only_postgres(works: Works) -> None:

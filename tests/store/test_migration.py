@@ -14,7 +14,7 @@ from moot.model.errors import BadSettings, StoreUnavailable
 from moot.store.database import Database
 from moot.store.migration import HEAD, migrate
 from moot.store.schema import finding, metadata, run, run_event
-from tests.databases import KINDS, SLOW_ON_POSTGRES, Kind, database_url, migrated
+from tests.databases import KINDS, Kind, database_url, migrated
 from tests.store.comparing import differences
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import WORKER, employ, start
@@ -65,7 +65,8 @@ async def test_31_a_migration_that_dies_half_way_leaves_nothing(
             assert set(metadata.tables) <= await connection.run_sync(tables)
 
 
-@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)  # the test before kills none, and has both
+@pytest.mark.slow  # the test before kills no process; that of a first start in tests/test_durability.py does
+@pytest.mark.parametrize("kind", KINDS)
 async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(kind: Kind, tmp_path: Path) -> None:
     async with database_url(kind, tmp_path) as url, Database(url) as database:
         killed = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, url)
