@@ -132,7 +132,7 @@ async def _uploaded(server: MootServer) -> str:
     return str((await server.post("/api/files", body, form)).body["id"])
 
 
-@pytest.mark.parametrize("examples", [1, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_whatever_comes_is_answered_as_described(
     server: MootServer, ids: Ids, mode: GenerationMode, examples: int, subtests: pytest.Subtests

@@ -3,6 +3,7 @@
 from itertools import combinations, product
 from typing import get_args
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -10,6 +11,9 @@ from moot.model.discussions import Message, Role
 from moot.model.events import TurnStatus
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
+
+# To make up a whole discussion takes long: such tests have a third of the examples in the slow ring.
+costly = settings(max_examples=max(20, settings().max_examples // 3))
 
 RUNS = ("run_1", "run_2", "run_3")
 MODES = ("single", "parallel", "consensus", "continue", "debate")

@@ -22,6 +22,7 @@ from moot.model.participants import Participant
 from moot.model.plans import Plan
 from moot.model.requests import File, ModelRequest
 from tests.context.advising import ALPHA, BETA, GAMMA, PARTICIPANTS, Consulted, Told, consultations
+from tests.context.logs import costly
 
 ROOM = 10_000
 PLAN = Plan(mode="advisors", participants=PARTICIPANTS, personas={"beta": "You are a carpenter."})
@@ -62,12 +63,14 @@ def size(log: Consulted, request: ModelRequest) -> int:
 
 
 class TestAnyConsultation:
+    @costly
     @given(consultations())
     def test_nobody_else_speaks_in_the_assistant_s_role(self, log: Consulted) -> None:
         mine = {one.number for one in log.said if one.participant == log.who.id and one.role == "assistant"}
         for role, text in pieces(wrote(log)):
             assert role == "user" or marks(text) <= mine
 
+    @costly
     @given(consultations())
     def test_of_the_others_only_the_last_turn_is_told_and_only_in_one_block(self, log: Consulted) -> None:
         visible = [one for one in everything(log.said, log.who.id, log.run) if one.run != log.run]
@@ -79,6 +82,7 @@ class TestAnyConsultation:
                     assert (one.run, one.role, one.status != "failed") == (last, "assistant", True)
                     assert text.startswith("[What the others answered to the message before.")
 
+    @costly
     @given(consultations())
     def test_nothing_is_told_that_was_not_for_it(self, log: Consulted) -> None:
         for number in marks(str(wrote(log))):
@@ -87,6 +91,7 @@ class TestAnyConsultation:
             assert not one.hidden or (one.run == log.run and one.audience == (log.who.id,))
             assert one.audience is None or log.who.id in {*one.audience, one.participant}
 
+    @costly
     @given(consultations())
     def test_whoever_has_room_for_it_is_told_all_that_the_person_said_and_all_of_its_own(
         self, log: Consulted
@@ -98,6 +103,7 @@ class TestAnyConsultation:
         mine = [one for one in visible if one.participant == log.who.id and one.role == "assistant"]
         assert {n for one in [*people, *mine] for n in marks(one.content)} <= marks(told)
 
+    @costly
     @given(consultations())
     def test_the_system_prompt_and_the_message_are_always_there(self, log: Consulted) -> None:
         request = wrote(log)
@@ -106,6 +112,7 @@ class TestAnyConsultation:
             role == "user" and text.endswith(f"] {log.current.content}") for role, text in pieces(request)
         )
 
+    @costly
     @given(consultations())
     def test_it_is_never_over_the_window_unless_what_must_be_there_is(self, log: Consulted) -> None:
         request = wrote(log)
@@ -117,6 +124,7 @@ class TestAnyConsultation:
         assert size(log, request) <= max(window(log.plan, log.who), size(log, least))
         assert {one.run for n in marks(str(least.messages)) if (one := log.said[n - 1])} <= {log.run}
 
+    @costly
     @given(consultations())
     def test_the_oldest_turns_go_first_and_the_others_words_last(self, log: Consulted) -> None:
         wide = replace(log.plan, advisors=replace(log.plan.advisors, budget=10**6), measures={})
@@ -128,17 +136,20 @@ class TestAnyConsultation:
             assert {log.said[n - 1].run for _, text in kept for n in marks(text)} <= {log.run}
         assert whole[len(whole) - len(kept) :] == kept
 
+    @costly
     @given(consultations())
     def test_roles_alternate_and_the_user_has_the_first_and_the_last_word(self, log: Consulted) -> None:
         roles = [message.role for message in wrote(log).messages]
         assert (roles[0], roles[-1]) == ("user", "user")
         assert all(one != other for one, other in pairwise(roles))
 
+    @costly
     @given(consultations())
     def test_no_count_of_turns_is_in_it(self, log: Consulted) -> None:
         system = wrote(log).system
         assert not re.search(r"\d|protocol|turn", system)
 
+    @costly
     @given(consultations())
     def test_what_was_seen_can_be_shown_again(self, log: Consulted) -> None:
         request = wrote(log)

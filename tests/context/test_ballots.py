@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from moot.context.ballots import ballot, ranking
 from moot.model.events import BallotCast
 from tests.context.debating import POINTS, ROOM, asked, filled_in, material, said
+from tests.context.logs import costly
 
 
 class TestBallot:
@@ -121,6 +122,7 @@ class TestRanking:
     def test_without_ballots_there_are_no_places(self) -> None:
         assert ranking([]).ranking.places == ()
 
+    @costly
     @given(ballots())
     def test_no_point_is_lost_or_made_up(self, some: list[BallotCast]) -> None:
         ranked = [sum(map(len, one.order)) for one in some]
@@ -128,12 +130,14 @@ class TestRanking:
         assert sum(place.points for place in places) == sum(n * (n - 1) / 2 for n in ranked)
         assert sum(place.votes for place in places) == sum(ranked)
 
+    @costly
     @given(ballots(), st.randoms())
     def test_the_order_of_the_ballots_changes_nothing(self, some: list[BallotCast], chance: Any) -> None:
         shuffled = list(some)
         chance.shuffle(shuffled)
         assert ranking(shuffled) == ranking(some)
 
+    @costly
     @given(ballots())
     def test_nobody_stands_before_one_who_did_better_on_average(self, some: list[BallotCast]) -> None:
         averages = [place.points / place.votes for place in ranking(some).ranking.places]

@@ -13,7 +13,7 @@ from moot.model.discussions import Message
 from moot.model.events import TurnStatus
 from moot.model.faults import fault
 from tests.context.debating import DEBATE, ROOM, asked, said
-from tests.context.logs import Log, logs
+from tests.context.logs import Log, costly, logs
 
 
 class TestPositions:
@@ -60,6 +60,7 @@ class TestPositions:
         (alpha,) = positions([said("alpha", "So."), said("alpha", "", "debate", status="failed")], "run_1")
         assert alpha.final.content == "So."
 
+    @costly
     @given(logs(), st.sampled_from(["initial", "debate"]))
     def test_nobody_has_two_and_the_order_is_that_of_the_ids(self, log: Log, stage: str) -> None:
         found = positions(staged(log, stage), log.run)
@@ -109,6 +110,7 @@ Say in the first sentence whether you keep your position or change it. Then give
         told = read_the_others([asked(), said("alpha", "Split i", status="partial")], "run_1", "beta", ROOM)
         assert "### Alpha (cut off)\n\nSplit i\n" in told
 
+    @costly
     @given(logs())
     def test_everybody_else_s_first_answer_is_in_it_and_nothing_else_that_was_said(self, log: Log) -> None:
         told = read_the_others(staged(log), log.run, log.who.id, ROOM)
@@ -119,6 +121,7 @@ Say in the first sentence whether you keep your position or change it. Then give
             if words := message.content.strip():
                 assert (words in told) == (any(words in one for one in shown) or words in asked_first)
 
+    @costly
     @given(logs())
     def test_neither_one_s_own_answer_nor_an_error_is_ever_in_it(self, log: Log) -> None:
         told = read_the_others(staged(log), log.run, log.who.id, ROOM)
@@ -159,6 +162,7 @@ Give the person one answer to the question. Build it on the reasons, not on how 
 Write it to be used: the answer first, then what supports it, then what remains open. Leave out how the debate went and how you were asked.\
 """)
 
+    @costly
     @given(logs())
     def test_everybody_s_last_answer_is_in_it_one_s_own_too(self, log: Log) -> None:
         told = sum_up(staged(log), log.run, log.who.id, ROOM)

@@ -18,7 +18,7 @@ from moot.model.plans import Plan
 from moot.model.requests import File, ModelRequest
 from moot.model.tools import ToolUse
 from tests.context.advising import BETA, PARTICIPANTS, Consulted, Told, consultations
-from tests.context.logs import Log, logs
+from tests.context.logs import Log, costly, logs
 
 FILE = Enclosed(File("cat.png", "image/png", b"\x89PNG"), name="cat.png", size=4)
 NOTES = Enclosed(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6)
@@ -35,6 +35,7 @@ def joined(made: list[Piece], request: ModelRequest) -> ModelRequest:
 
 
 class TestAnyPrompt:
+    @costly
     @given(logs(), st.sampled_from(list(VIEWS.values())), st.sampled_from(["", "Go on."]), st.booleans())
     def test_is_its_pieces_joined_in_every_mode(
         self, log: Log, view: View, instruction: str, directed: bool
@@ -45,6 +46,7 @@ class TestAnyPrompt:
         request = prompt(plan, log.who, seen, instruction, attached)
         assert joined(made, request) == request
 
+    @costly
     @given(consultations(), st.sampled_from(["", "Go on."]))
     def test_is_its_pieces_joined_also_where_it_is_cut_to_a_window(
         self, log: Consulted, instruction: str
@@ -54,6 +56,7 @@ class TestAnyPrompt:
         request = prompt(log.plan, log.who, seen, instruction, attached)
         assert joined(made, request) == request
 
+    @costly
     @given(logs(), st.sampled_from(list(VIEWS.values())))
     def test_can_be_put_together_by_whoever_is_shown_it(self, log: Log, view: View) -> None:
         seen = view(log.said, log.who.id, log.run)
@@ -66,6 +69,7 @@ class TestAnyPrompt:
             for message in request.messages
         ]
 
+    @costly
     @given(logs(), st.sampled_from(list(VIEWS.values())))
     def test_says_of_all_words_where_they_were_said_and_by_whom(self, log: Log, view: View) -> None:
         seen = view(log.said, log.who.id, log.run)

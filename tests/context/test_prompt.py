@@ -16,7 +16,7 @@ from moot.model.discussions import Message
 from moot.model.participants import Participant, seat
 from moot.model.plans import Plan
 from moot.model.requests import File, ModelRequest
-from tests.context.logs import Log, logs
+from tests.context.logs import Log, costly, logs
 
 views = st.sampled_from(list(VIEWS.values()))
 instructions = st.sampled_from(["", "Go on."])
@@ -47,6 +47,7 @@ def as_told(message: Message, who: Participant) -> tuple[str, str]:
 
 
 class TestAnyDiscussion:
+    @costly
     @given(logs(), views, instructions)
     def test_roles_alternate_and_the_user_has_the_first_and_the_last_word(
         self, log: Log, view: View, instruction: str
@@ -55,6 +56,7 @@ class TestAnyDiscussion:
         assert (roles[0], roles[-1]) == ("user", "user")
         assert all(one != next_one for one, next_one in pairwise(roles))
 
+    @costly
     @given(logs(), views, instructions)
     def test_all_that_is_seen_is_told_in_its_order_and_nothing_else(
         self, log: Log, view: View, instruction: str
@@ -69,22 +71,26 @@ class TestAnyDiscussion:
             assert told.pop() == ("user", written("your_turn"))
         assert told == [as_told(message, log.who) for message in seen]
 
+    @costly
     @given(logs(), views)
     def test_nobody_speaks_in_another_s_voice(self, log: Log, view: View) -> None:
         mine = [message.content for message in log.said if message.participant == log.who.id]
         for role, text in pieces(wrote(log, view)):
             assert role == "user" or text in mine
 
+    @costly
     @given(logs(), views)
     def test_words_for_others_are_nowhere_in_it(self, log: Log, view: View) -> None:
         hidden = set(log.said) - set(view(log.said, log.who.id, log.run))
         text = str(wrote(log, view))
         assert [message.number for message in hidden if f"«{message.number}»" in text] == []
 
+    @costly
     @given(logs(), views, instructions)
     def test_the_same_log_gives_the_same_prompt(self, log: Log, view: View, instruction: str) -> None:
         assert wrote(log, view, instruction) == wrote(log, view, instruction)
 
+    @costly
     @given(logs())
     def test_the_layers_keep_their_order(self, log: Log) -> None:
         system = system_prompt(log.plan, log.who)

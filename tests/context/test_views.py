@@ -14,7 +14,7 @@ from moot.context.views import (
     own_thread,
 )
 from moot.model.discussions import Message
-from tests.context.logs import Log, logs
+from tests.context.logs import Log, costly, logs
 
 views = pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
 
@@ -24,6 +24,7 @@ def seen(view: View, log: Log) -> list[Message]:
 
 
 @views
+@costly
 @given(log=logs())
 def test_nobody_sees_what_is_meant_for_others(view: View, log: Log) -> None:
     for message in seen(view, log):
@@ -32,6 +33,7 @@ def test_nobody_sees_what_is_meant_for_others(view: View, log: Log) -> None:
 
 
 @views
+@costly
 @given(log=logs())
 def test_nobody_is_told_what_was_never_said(view: View, log: Log) -> None:
     for message in seen(view, log):
@@ -40,6 +42,7 @@ def test_nobody_is_told_what_was_never_said(view: View, log: Log) -> None:
         assert message.content.strip()
 
 
+@costly
 @given(log=logs())
 def test_the_blind_do_not_see_each_other_s_words_of_this_run(log: Log) -> None:
     for message in seen(blind, log):
@@ -48,6 +51,7 @@ def test_the_blind_do_not_see_each_other_s_words_of_this_run(log: Log) -> None:
 
 
 @views
+@costly
 @given(log=logs())
 def test_what_is_seen_was_said_once_and_in_that_order(view: View, log: Log) -> None:
     numbers = [message.number for message in seen(view, log)]
@@ -55,6 +59,7 @@ def test_what_is_seen_was_said_once_and_in_that_order(view: View, log: Log) -> N
     assert set(seen(view, log)) <= set(log.said)
 
 
+@costly
 @given(log=logs())
 def test_what_is_not_seen_has_a_reason(log: Log) -> None:
     for message in set(log.said) - set(seen(everything, log)):
@@ -71,6 +76,7 @@ def test_what_is_not_seen_has_a_reason(log: Log) -> None:
 
 
 @views
+@costly
 @given(log=logs(), upto=st.integers(0, 8))
 def test_what_is_said_later_does_not_change_what_was_seen(view: View, log: Log, upto: int) -> None:
     then = view(log.said[:upto], log.who.id, log.run)
@@ -84,6 +90,7 @@ def test_what_is_said_later_does_not_change_what_was_seen(view: View, log: Log, 
 
 
 @views
+@costly
 @given(log=logs())
 def test_nobody_looks_into_another_s_thread_nor_into_a_prompt_of_an_earlier_run(view: View, log: Log) -> None:
     for message in seen(view, log):
@@ -91,6 +98,7 @@ def test_nobody_looks_into_another_s_thread_nor_into_a_prompt_of_an_earlier_run(
         assert not message.hidden or message.run == log.run
 
 
+@costly
 @given(log=logs())
 def test_in_a_thread_of_one_s_own_nobody_else_speaks(log: Log) -> None:
     for message in seen(own_thread, log):
@@ -98,6 +106,7 @@ def test_in_a_thread_of_one_s_own_nobody_else_speaks(log: Log) -> None:
             assert message.thread == log.who.id or message.role == "user"
 
 
+@costly
 @given(log=logs())
 def test_a_brief_is_all_that_whoever_sums_up_is_told_of_this_run(log: Log) -> None:
     now = [message for message in seen(briefed, log) if message.run == log.run]
@@ -105,6 +114,7 @@ def test_a_brief_is_all_that_whoever_sums_up_is_told_of_this_run(log: Log) -> No
     assert all(message.hidden or message.role == "user" for message in now)
 
 
+@costly
 @given(log=logs())
 def test_an_advisor_sees_of_the_others_only_one_turn_before_this_one_and_no_synthesis(log: Log) -> None:
     of_others = [one for one in seen(advised, log) if one.participant not in {None, log.who.id}]
@@ -156,6 +166,7 @@ def test_a_discussion_as_it_is_seen_from_each_seat(view: View, who: str, numbers
     assert [message.number for message in view(DISCUSSION, who, "now")] == numbers
 
 
+@costly
 @given(log=logs())
 def test_in_a_lesson_one_reads_all_that_was_said_and_only_one_s_newest_brief(log: Log) -> None:
     shown, all_of_it = seen(in_lesson, log), seen(everything, log)
@@ -178,6 +189,7 @@ def test_nobody_reads_another_s_brief_in_a_lesson() -> None:
 
 
 @views
+@costly
 @given(log=logs())
 def test_what_was_seen_in_an_earlier_run_is_seen_so_from_any_other(view: View, log: Log) -> None:
     then = as_seen_in(log.run, view.__name__)

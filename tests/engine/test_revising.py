@@ -206,8 +206,8 @@ STEPS = st.tuples(
 )
 
 
-@settings(  # one takes half a second
-    max_examples=max(5, settings().max_examples // 10),
+@settings(  # one plays up to eight runs
+    max_examples=max(5, settings().max_examples // 25),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(first=st.sampled_from(MODES), steps=st.lists(STEPS, max_size=7))
