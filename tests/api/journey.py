@@ -8,8 +8,10 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
+from msgspec.structs import replace
 
 from moot.lab.server import Lab
+from moot.providers import sample_lesson
 from moot.providers.scripts import BUILT_IN, Script, Scripts
 from tests.api.advising import ADVISORS
 from tests.api.debating import TABLE
@@ -22,6 +24,7 @@ SCRIPTS = {
     **TABLE,
     **ADVISORS,
     **AGENTS,
+    **{name: replace(BUILT_IN[name], chunk=64) for name in sample_lesson.PARTS},  # fewer pieces are cheaper
     "quick": Script(answer="Round tables."),
     "other": Script(answer="Square tables."),
     "long": Script(answer=LONG, pace=0.02),

@@ -100,7 +100,7 @@ async def test_nothing_of_it_is_found_on_the_server(journey: Journey) -> None:
 
 
 async def test_a_reader_that_leaves_ends_the_call_of_the_model(journey: Journey) -> None:
-    asked = body(MIRA, model="lab/long")
+    asked = body(MIRA, model="lab/lecturer")
     async with aclosing(journey.server.events(CHAT, body=asked)) as frames:
         async for frame in frames:
             if frame.event == "text_delta":
@@ -108,4 +108,4 @@ async def test_a_reader_that_leaves_ends_the_call_of_the_model(journey: Journey)
     async with asyncio.timeout(SECONDS):
         while journey.lab.calls[-1].ended != "client left":
             await asyncio.sleep(0.02)
-    assert journey.lab.calls[-1].model == "long"
+    assert journey.lab.calls[-1].model == "lecturer"
