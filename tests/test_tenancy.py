@@ -15,7 +15,7 @@ from moot.store.accounts import Accounts
 from moot.store.database import Database
 from moot.store.schema import metadata
 from tests import lessons
-from tests.databases import KINDS, migrated_url
+from tests.databases import SLOW_ON_POSTGRES, migrated_url
 from tests.serving import MootServer, Reply, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -95,7 +95,7 @@ class Stage(Struct):
             }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
 async def stage(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:

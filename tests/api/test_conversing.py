@@ -5,12 +5,8 @@ from typing import Any
 import pytest
 
 from tests.api.journey import Journey
-from tests.databases import KINDS
 
-pytestmark = [
-    pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.parametrize("journey", KINDS, indirect=True),  # central enough for both databases every time
-]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_everything_may_be_different_at_the_next_message(journey: Journey) -> None:
