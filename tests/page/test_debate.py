@@ -41,7 +41,7 @@ async def test_one_of_three_fails_and_tries_again_with_another_model(server: Moo
     await lane(page, "Gamma failed").click()
     thread = page.get_by_role("dialog", name="Gamma's thread")
     await expect(thread).to_contain_text("Key rejected")
-    await axe(page)
+    await axe(page, within=thread)
     await thread.get_by_role("combobox", name="Another model").fill("scripted/undecided")
     await thread.get_by_role("button", name="Try again with it").click()
     await expect(thread).to_contain_text("Wait a quarter")
@@ -53,7 +53,7 @@ async def test_one_of_three_fails_and_tries_again_with_another_model(server: Moo
     await _findings_are_shown(page)
     await page.reload()
     await _findings_are_shown(page)
-    await axe(page, every_ring=True)
+    await axe(page)
 
 
 async def test_what_the_minutes_lack_is_noted_and_stays_noted(server: MootServer, page: Page) -> None:
@@ -112,7 +112,6 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     await page.keyboard.press("Escape")
     await expect(thread).to_have_count(0)
     await page.emulate_media(color_scheme="dark")
-    await axe(page)
 
 
 async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
@@ -158,7 +157,6 @@ async def test_a_debate_that_a_person_stopped_has_not_failed(server: MootServer,
     await expect(first).to_have_text(re.compile(r"0 of 2 answered\s+2 stopped"))
     await expect(first).to_have_class(re.compile("stopped"))
     await expect(first.locator(".bad")).to_have_count(0)
-    await axe(page)
 
 
 async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
@@ -222,6 +220,5 @@ async def test_where_the_first_answers_agree_the_debate_is_skipped_and_what_that
         )
         await server.heard(opened["run"]["id"])
         await page.reload()
-    await axe(page)
     await page.get_by_role("group", name="Let them go on").get_by_role("button").click()
     await expect(page.get_by_role("heading", name="Going on, turns 1 to 2")).to_be_visible()

@@ -233,7 +233,7 @@ async def test_a_question_is_asked_and_its_answer_looked_behind_by_keys_alone(
     await page.keyboard.press("Enter")
     seen = page.get_by_role("menuitem", name="What did it see?")
     await walk(page, seen, "ArrowDown")
-    await axe(page)
+    await axe(page, within=page.get_by_role("menu"))
     await page.keyboard.press("Enter")
     sheet = page.get_by_role("dialog", name=re.compile("^What did .* see"))
     await expect(sheet).to_contain_text("Round or square?")

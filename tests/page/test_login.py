@@ -27,7 +27,7 @@ async def test_a_wrong_password_is_said_and_a_session_that_ends_is_begun_anew_in
     await page.goto(server.url)
     await log_in(page, "battery staple")
     await expect(page.get_by_role("alert")).to_contain_text("password")
-    await axe(page, every_ring=True)
+    await axe(page)
     await log_in(page, PASSWORD)
     await expect(page.get_by_label("Your question")).to_be_visible()
 

@@ -86,7 +86,7 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await voice.get_by_text("Tools", exact=True).click()
     tools = voice.get_by_role("group", name="notes")
     await tools.get_by_label("write_down (has effects, you are asked)").check()
-    await axe(page, every_ring=True)
+    await axe(page, within=voice)
     assert len(asked) == 1  # each time, every server is asked
     await voice.get_by_role("button", name="Save").click()
     await expect(settings.get_by_role("button", name="Edit Writer")).to_contain_text("has tools")
@@ -102,7 +102,7 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
         page.get_by_role("status").filter(has_text="Writer asks whether it may call")
     ).to_be_attached()
     await expect(page.get_by_role("img", name="waits for your answer")).to_be_visible()
-    await axe(page)
+    await axe(page, within=question)
     assert not written(notes)
 
     await page.reload()
@@ -126,7 +126,6 @@ async def test_a_voice_is_given_a_tool_and_calls_it_once_it_is_allowed(
     await expect(seen).to_contain_text("beside the descriptions of what it may call: notes/write_down.")
     await expect(seen.locator("section", has_text="Call of a tool")).to_contain_text("<b>Round.</b>")
     await expect(seen.locator("section", has_text="Result of a tool")).to_contain_text("Written.")
-    await axe(page)
 
 
 async def test_what_is_refused_is_not_done(writing: MootServer, page: Page, notes: Path) -> None:
@@ -181,7 +180,6 @@ async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
     waits = page.get_by_role("tab", name="Writer waits for your answer")
     await expect(waits).to_be_visible()
     await expect(page.get_by_role("tab", name="Echo", exact=True)).to_have_attribute("aria-selected", "true")
-    await axe(page)
 
     async with phone(contexts, page) as small:
         await small.goto(page.url)
@@ -191,7 +189,6 @@ async def test_who_waits_out_of_view_is_marked_by_its_dot_or_its_tab(
         question = card(small).get_by_role("region", name="May Writer call notes/write_down?")
         warn = await question.evaluate("(one) => getComputedStyle(one).borderTopColor")
         await expect(dot.locator(".dot")).to_have_css("border-top-color", warn)
-        await axe(small)
         await dot.tap()
         await card(small).get_by_role("button", name="Refuse").tap()
         await expect(dots.get_by_role("button", name="Writer", exact=True)).to_be_visible()
@@ -207,7 +204,6 @@ async def test_what_a_voice_asks_in_a_debate_is_asked_once_and_marked_at_its_thr
     await expect(question).to_have_count(1)
     thread = page.get_by_role("list", name="Threads of the participants").get_by_role("button", name="Writer")
     await expect(thread).to_have_text(re.compile(r"Writer\s+waits for your answer"))
-    await axe(page)
     await question.get_by_role("button", name="Allow in this discussion").press("Enter")
     await expect(question).to_have_count(0)
     first = page.get_by_role("article", name="Writer").first
@@ -226,7 +222,7 @@ async def test_a_tool_server_of_ones_own_is_added_and_removed(
     await servers.get_by_label("Name").fill("mine")
     await servers.get_by_role("textbox", name="Address", exact=True).fill("https://127.0.0.1:9/mcp")
     await servers.get_by_label("Headers").fill("Authorization: Bearer secret")
-    await axe(page)
+    await axe(page, within=servers)
     await servers.get_by_role("button", name="Save").click()
     await expect(servers.get_by_role("alert")).to_contain_text("it leads into a private network")
     await servers.get_by_role("textbox", name="Address", exact=True).fill("https://tools.invalid/mcp")
