@@ -4,7 +4,8 @@ import pytest
 
 from tests.node import install, node
 
-UNITS = ("--test", "tests/**/*.test.ts")
+# One process for all files: else each of them starts its own, which takes longer than its tests.
+UNITS = ("--test", "--test-isolation=none", "tests/**/*.test.ts")
 CHECKS = {
     "unit tests on all examples": UNITS,
     "types": ("node_modules/svelte-check/bin/svelte-check", "--fail-on-warnings"),
