@@ -2,7 +2,7 @@
 
 import json
 
-from moot.providers.scripts import SAMPLE
+from moot.providers.scripts import BUILT_IN, SAMPLE, Script
 
 READS = {
     "export": {
@@ -105,4 +105,24 @@ FALLBACK = """
 READING = "".join(
     f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n" for name, answer in READS.items()
 )
-VOICES = SPEAKING + FAILING + READING
+QUICK_SECONDS = (
+    0.03  # the longest pause between two pieces of an answer that only looks good to somebody who watches
+)
+
+
+def hurried(script: Script) -> str:
+    """Return a script that says the same without pauses and in fewer pieces: each is work for server and page."""
+    when = ", ".join(f"{_quoted(asked)} = {_quoted(said)}" for asked, said in script.when.items())
+    return f"answer = {_quoted(script.answer)}\nthoughts = {_quoted(script.thoughts)}\nwhen = {{ {when} }}\nchunk = 80\n"
+
+
+def _quoted(words: str) -> str:
+    return json.dumps(words, ensure_ascii=False)
+
+
+HURRIED = "".join(
+    f"[{name}]\n{hurried(script)}"
+    for name, script in BUILT_IN.items()
+    if 0 < script.pace <= QUICK_SECONDS and not script.tool
+)
+VOICES = SPEAKING + FAILING + READING + HURRIED
