@@ -12,10 +12,10 @@ from playwright.async_api import Locator, Page, Request, expect
 from tests.page.axe import axe
 from tests.page.contexts import Contexts
 from tests.page.guests import House, guest, hosting
-from tests.page.notes import COMMAND
 from tests.page.phone import phone
 from tests.page.watching import Watch
 from tests.serving import MootServer
+from tests.tools.servers import COMMAND
 
 SETTINGS = f'\n[tools.notes]\ncommand = {json.dumps(COMMAND)}\nenv = ["NOTES"]\n'
 SLOW_MILLISECONDS = 120_000  # a server has 45 seconds to answer, and so has the one that looks its name up
@@ -217,7 +217,7 @@ async def test_a_tool_server_of_ones_own_is_added_and_removed(
     watch.allow("status of 400")
     await page.goto(f"{writing.url}/models")
     servers = page.get_by_role("region", name="Tool servers")
-    await expect(servers.get_by_role("listitem").filter(has_text="notes")).to_contain_text("2 tools")
+    await expect(servers.get_by_role("listitem").filter(has_text="notes")).to_contain_text("7 tools")
     await servers.get_by_role("button", name="Add a tool server").click()
     await servers.get_by_label("Name").fill("mine")
     await servers.get_by_role("textbox", name="Address", exact=True).fill("https://127.0.0.1:9/mcp")

@@ -64,6 +64,8 @@ answer = "{question}"
 
 [retracting]
 answer = "I think so.\\n\\nOr not.</think>Yes."
+chunk = 16
+pace = 1.0
 
 [dribbling]
 answer = "Drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drip, drop."

@@ -76,6 +76,7 @@ async def test_what_turns_out_to_be_thought_is_taken_back(
     async with parley(tmp_path, monkeypatch) as here:
         await here.command("new", participants="scripted/retracting")
         here.say("Do you think so?")
+        await here.shown("I think so.")
         await here.shown("Yes.")
         await here.over()
         assert here.heard()[-1] == ("Alpha", "Yes.")
