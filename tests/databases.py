@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Literal
@@ -13,6 +14,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from moot.engine.books import prepare
 from moot.store.database import Database
 from moot.store.migration import migrate
 from tests.alone import alone
@@ -66,7 +68,7 @@ async def _postgres(pattern: str) -> AsyncIterator[str]:
 async def migrated_url(kind: Kind, folder: Path) -> AsyncIterator[str]:
     """A database of its own for a test, with all tables: a copy of one that was migrated."""
     if kind == "sqlite":
-        await asyncio.to_thread(_copy, folder)
+        await asyncio.to_thread(write_migrated, folder)
         yield f"sqlite:///{folder / 'moot.db'}"
         return
     async with _postgres(await asyncio.to_thread(migrated_pattern)) as url:
@@ -79,22 +81,26 @@ async def migrated(kind: Kind, folder: Path) -> AsyncIterator[Database]:
         yield database
 
 
-def _copy(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "moot.db").write_bytes(migrated_file())
+def write_migrated(folder: Path) -> None:
+    """Write a SQLite database with all tables into a folder, and the books of DBOS beside it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, content in migrated_files().items():
+        (folder / name).write_bytes(content)
 
 
-def migrated_file() -> bytes:
+def migrated_files() -> dict[str, bytes]:
+    """Return the contents of the database and of the books of DBOS, by the names of their files."""
     with MIGRATING:
-        return _migrated_file()
+        return _migrated_files()
 
 
 @cache
-def _migrated_file() -> bytes:
+def _migrated_files() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="moot-db-") as folder:
         path = Path(folder, "moot.db")
-        asyncio.run(_migrate(f"sqlite:///{path}"))
-        return path.read_bytes()
+        asyncio.run(_migrate(f"sqlite:///{path}", with_books=True))
+        assert not list(path.parent.glob("*-wal"))  # all of it is in the files
+        return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
 def migrated_pattern() -> str:
@@ -123,6 +129,8 @@ async def _made(address: str, name: str) -> str:
     return name
 
 
-async def _migrate(url: str) -> None:
+async def _migrate(url: str, *, with_books: bool = False) -> None:
     async with Database(url) as database:
         await migrate(database)
+        if with_books:
+            await prepare(import_module("dbos"), database)

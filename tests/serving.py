@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from tests.cli.process import Moot
-from tests.databases import migrated_file
+from tests.databases import write_migrated
 from tests.fork_server import LoggingChild
 
 SECONDS = 120.0
@@ -76,7 +76,7 @@ class MootServer:
     async def start(self) -> None:
         """Start, or start again, and wait until requests are served."""
         if "MOOT_DATABASE_URL" not in self.moot.environment and not self.data.exists():
-            await asyncio.to_thread(write_migrated_file, self.data)
+            await asyncio.to_thread(write_migrated, self.data)
         told = len(self.logged())
         self.process = LoggingChild(
             self.arguments, self.moot.folder, self.moot.environment, self.log, self.prepare
@@ -161,12 +161,6 @@ class MootServer:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait(SECONDS)
-
-
-def write_migrated_file(data: Path) -> None:
-    """Give a server that has not started yet a database with all tables, as to make them takes longer than to start."""
-    data.mkdir(mode=0o700, parents=True)
-    (data / "moot.db").write_bytes(migrated_file())
 
 
 def _frame(block: str) -> Frame | None:

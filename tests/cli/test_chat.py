@@ -24,7 +24,8 @@ import pytest_asyncio
 from moot.cli.chat import Chat
 from moot.model.errors import ServerAway
 from tests.cli.process import SECONDS, Moot, Running, complaint, heard
-from tests.serving import LOOK_SECONDS, MootServer, write_migrated_file
+from tests.databases import write_migrated
+from tests.serving import LOOK_SECONDS, MootServer
 from tests.test_tools import Place, place
 
 BESIDE_A_SERVER = pytest.mark.asyncio(loop_scope="module")  # the one of the fixture `here`
@@ -40,7 +41,7 @@ CTRL_C = b"\x03"
 def house(tmp_path: Path) -> Moot:
     moot = Moot(tmp_path)
     moot.environment["XDG_DATA_HOME"] = str(tmp_path / "data")
-    write_migrated_file(tmp_path / "data" / "moot")
+    write_migrated(tmp_path / "data" / "moot")
     return moot
 
 

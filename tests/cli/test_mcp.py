@@ -12,15 +12,16 @@ from mcp.client import stdio
 
 from tests.calling import ASKED, SILENT, STEADY, Progress, text
 from tests.cli.process import SECONDS, Moot, complaint
+from tests.databases import write_migrated
 from tests.fork_server import install_client
-from tests.serving import LOOK_SECONDS, serving, write_migrated_file
+from tests.serving import LOOK_SECONDS, serving
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Moot:
     moot = Moot(tmp_path)
     moot.environment["XDG_DATA_HOME"] = str(tmp_path / "data")
-    write_migrated_file(tmp_path / "data" / "moot")
+    write_migrated(tmp_path / "data" / "moot")
     return moot
 
 

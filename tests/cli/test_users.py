@@ -9,7 +9,7 @@ from moot.cli import users
 from moot.model.errors import Conflict, NotFound, Refused, UsageError
 from moot.store.accounts import Accounts
 from moot.store.database import Database
-from tests.databases import migrated_file
+from tests.databases import write_migrated
 from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
 
 PASSWORD = "correct horse"
@@ -24,7 +24,7 @@ def fresh(tmp_path: Path) -> str:
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    (tmp_path / "moot.db").write_bytes(migrated_file())
+    write_migrated(tmp_path)
     return f"sqlite:///{tmp_path / 'moot.db'}"
 
 
