@@ -27,11 +27,11 @@ async def works(
         await settle(database)
         await employ(database, WORKER, OTHER)
         works = Works(database)
-        tasks = [asyncio.create_task(loop) for loop in (works.journal.write_for_ever(), works.runs.launch())]
+        writing = asyncio.create_task(works.journal.write_for_ever())
+        await works.runs.launch()  # while it looks for runs to take up, it would find those of the first test
         yield works
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
         await works.runs.close()
         with warnings.catch_warnings():  # DBOS leaves connections open when it ends
             warnings.simplefilter("ignore", ResourceWarning)
