@@ -171,7 +171,11 @@ async def test_a_lane_is_stopped_while_it_speaks_and_all_that_failed_try_again(
     await lane(page, "Beta speaking").click()
     thread = page.get_by_role("dialog", name="Beta's thread")
     await expect(thread).to_contain_text("A table has no head")
-    await thread.get_by_role("button", name="Stop Beta").click()
+    stop = thread.get_by_role("button", name="Stop Beta")
+    place = await stop.bounding_box()
+    await expect(thread).to_contain_text("A table has no head. " * 8)
+    assert await stop.bounding_box() == place  # however much is said above it
+    await stop.click()
     await expect(thread.get_by_role("button", name="Try again")).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(phases).to_contain_text("1 stopped")

@@ -15,7 +15,7 @@ async def test_a_table_speaks_in_rounds_goes_on_and_is_stopped(server: MootServe
         "message": "Round or square?",
         "mode": "consensus",
         "rounds": 2,
-        "participants": ["scripted/echo", "scripted/steady"],
+        "participants": ["scripted/echo", "scripted/paced"],  # rounds fold once they are out of view
     }
     opened = (await server.post("/api/discussions", body)).body
     await page.goto(f"{server.url}/d/{opened['discussion']['id']}")

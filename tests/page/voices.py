@@ -64,6 +64,9 @@ delay = 600
 [lasting]
 answer = '''{LASTING}'''
 pace = 0.06
+[paced]
+answer = '''{SAMPLE}'''
+pace = 0.03
 [priced]
 price = 2.5
 answer = 'A round one, of oak, so that everybody hears everybody.'
@@ -105,9 +108,7 @@ FALLBACK = """
 READING = "".join(
     f"[{name}]\nprice = 2.5\nanswer = '''{json.dumps(answer)}'''\n" for name, answer in READS.items()
 )
-QUICK_SECONDS = (
-    0.03  # the longest pause between two pieces of an answer that only looks good to somebody who watches
-)
+QUICK_SECONDS = 0.03  # a script with pauses no longer than this has them only for the eye
 
 
 def hurried(script: Script) -> str:

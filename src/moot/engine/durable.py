@@ -95,8 +95,7 @@ class DurableRuns:
         self._resting = True
 
     async def close(self) -> None:
-        """Close the books, once nothing goes on here and nobody takes anything up."""
-        self.begin_no_more()
+        """Close the books, once nothing goes on here, nothing begins and nobody takes anything up."""
         if self._tasks and self._books.done():
             await asyncio.wait(self._tasks, timeout=ENDING_SECONDS)
         for task in self._tasks:
