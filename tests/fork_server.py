@@ -332,11 +332,14 @@ def serve(listener: int, address: str) -> NoReturn:
     """Load Moot and fork on request. Each fork runs `moot` and ends here."""
     for name in LOADED:
         importlib.import_module(name)
+    apps = importlib.import_module("tests.server.apps")
+    apps.build_ahead()
     gc.collect()
     gc.freeze()  # forks share what is loaded: the collector does not touch it
     request, descriptors = ForkServer(socket.socket(fileno=listener), Path(address)).next_request()
     code: object = 1
     try:
+        apps.use_what_was_built()
         _prepare(Request(*pickle.loads(request)), descriptors)  # noqa: S301 - a test wrote it
         from moot.cli.app import main  # noqa: PLC0415 - loaded here, and not where tests are collected
 
