@@ -2,9 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, cast
 
-from playwright._impl._api_structures import SetCookieParam
 from playwright.async_api import Locator, Page
 
 from tests.page.contexts import PHONE, Contexts
@@ -18,7 +17,7 @@ STEPS = 12  # of a finger that is drawn over the screen
 async def phone(contexts: Contexts, other: Page) -> AsyncIterator[Page]:
     """Open an empty page on a phone for the account that is logged in on another page, and watch it as any other."""
     async with contexts.phone() as page:
-        await page.context.add_cookies(cast("list[SetCookieParam]", await other.context.cookies()))
+        await page.context.add_cookies(cast("Any", await other.context.cookies()))
         watch = Watch(page)
         yield page
     watch.clean()
