@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from playwright.async_api import Locator
+from playwright.async_api import Locator, Page, expect
 
 from tests.serving import MootServer
 
@@ -25,6 +25,11 @@ async def discussed(server: MootServer, title: str, **more: Any) -> str:
     return await opened(
         server, title=title, **{"message": title, "participants": ["scripted/priced"], **more}
     )
+
+
+async def at_rest(page: Page) -> None:
+    """Wait until no run goes on that this page knows of: only then may what was said be edited."""
+    await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
 
 
 async def choose(place: Locator, model: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
-from tests.page.reading import opened
+from tests.page.reading import at_rest, opened
 from tests.serving import MootServer
 
 ROWS = """(wanted) => {
@@ -114,6 +114,7 @@ async def test_a_new_version_says_while_it_is_tried_who_is_asked_instead_and_not
     await echo.get_by_role("button", name="Stop Echo").click()
     await expect(echo.locator(".markdown")).to_have_text("About Tables?")
     await expect(echo).not_to_contain_text("asked instead")
+    await at_rest(page)
 
     await expect(other).to_contain_text("scripted/echo is asked instead")
     await anew(page, "Locked", "scripted/scholar")
@@ -132,6 +133,7 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     echo = card(page, "Echo")
     await echo.get_by_role("button", name="Answer again").click()
     await expect(echo.get_by_text("2/2")).to_be_visible()
+    await at_rest(page)
     await echo.get_by_role("button", name="Earlier version").click()
     await echo.get_by_role("button", name="Use this one").click()
     await expect(echo.get_by_role("button", name="Use this one")).to_have_count(0)
@@ -177,6 +179,7 @@ async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_li
     await expect(unending).to_contain_text("Stopped")
     await expect(slow.get_by_role("button", name="Copy this answer")).to_be_visible()
     await expect(slow.get_by_text("Stopped")).to_have_count(0)
+    await at_rest(page)
     said = await slow.locator(".markdown").inner_text()
 
     await anew(page, "Slow", "scripted/unending")
@@ -185,6 +188,7 @@ async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_li
     await slow.get_by_role("button", name="Stop Slow").click()
     await expect(slow.get_by_text("New version")).to_have_count(0)
     await expect(slow.locator(".markdown")).to_have_text(said)
+    await at_rest(page)
 
     await unending.get_by_role("button", name="Try again").click()
     await expect(unending).to_have_attribute("aria-busy", "true")
@@ -204,6 +208,7 @@ async def test_what_breaks_off_says_why_and_as_a_new_version_leaves_the_answer_b
     await expect(echo).to_contain_text("The connection to scripted broke before the answer was complete.")
     await expect(echo).to_contain_text("The answer from before stays.")
     await expect(echo.locator(".markdown")).to_have_text("About Tables?")
+    await at_rest(page)
     await axe(page, within=echo)
     await echo.get_by_role("button", name="Try again").click()
     await expect(echo.get_by_text("2/2")).to_be_visible()

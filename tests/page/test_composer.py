@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.async_api import FilePayload, Locator, Page, Request, Route, expect
 
 from tests.page.axe import axe
-from tests.page.reading import opened
+from tests.page.reading import at_rest, opened
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -67,6 +67,7 @@ async def test_a_message_is_written_kept_sent_and_found_again(server: MootServer
     await box(page).fill("Begun anew")
     await box(page).press("Enter")
     await expect(page.get_by_role("article").nth(3)).to_contain_text("Begun anew")
+    await at_rest(page)
 
     await page.get_by_role("button", name="More about this message").last.click()
     await page.get_by_role("menuitem", name="Edit the message").click()

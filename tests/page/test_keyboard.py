@@ -7,7 +7,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
 from tests.page.patience import TOASTS_STAY
-from tests.page.reading import opened
+from tests.page.reading import at_rest, opened
 from tests.page.test_lesson import LESSON
 from tests.serving import MootServer
 
@@ -58,6 +58,7 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     echo, failed = (page.get_by_role("article", name=name) for name in ("Echo", "Unauthorized"))
     await press(page, echo.get_by_role("button", name="Answer again"))
     await expect(echo.get_by_text("2/2")).to_be_visible()
+    await at_rest(page)
     await focus_is_seen(page)
     await press(page, echo.get_by_role("button", name="Earlier version"))
     await expect(echo.get_by_text("1/2")).to_be_visible()
@@ -90,8 +91,11 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     await expect(page.get_by_role("option", name="scripted/steady")).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(echo.get_by_text("4/4")).to_be_visible()
+    await at_rest(page)
     await focus_is_seen(page)
     await press(page, failed.get_by_role("button", name="Try again"))
+    await expect(page.get_by_text("What failed is tried again")).to_be_visible()
+    await at_rest(page)
     await expect(failed.get_by_role("button", name="Try again")).to_be_visible()
     await focus_is_seen(page)
 

@@ -6,7 +6,7 @@ from typing import Any
 from playwright.async_api import Page, Request, Route, expect
 
 from tests.page.axe import axe
-from tests.page.reading import opened
+from tests.page.reading import at_rest, opened
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
@@ -151,6 +151,7 @@ async def test_a_line_is_said_again_and_its_versions_are_compared(server: MootSe
     await expect(versions).to_contain_text("2/2")
     await expect(line).to_contain_text("Could that be more than luck?")
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("given again"))
+    await at_rest(page)
     await page.reload()
     await expect(board.get_by_role("img")).to_have_attribute("alt", re.compile("given again"))
     await versions.get_by_role("button", name="Earlier version").click()
