@@ -1,5 +1,6 @@
 """Fixtures that most tests need: the lab on a socket, and an environment without anybody's keys."""
 
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -18,6 +19,8 @@ HERE = Path(__file__).parent
 # tests again, and each process that a test starts compiles all of Moot again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Collecting tests makes many objects and no garbage, so the collector waits until it is done: a fifth of that time.
+gc.disable()
 # Property tests run in both rings: with few examples in the first, with many in the second. The examples are the same
 # in every run; `--hypothesis-seed=random` looks for others.
 settings.register_profile("default ring", deadline=None, derandomize=True, database=None, max_examples=20)
@@ -41,6 +44,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):
                 item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def _is_slow_ring(config: pytest.Config) -> bool:

@@ -1,6 +1,6 @@
 """Time as a page counts it: what would be shown soon is shown once so many frames were painted."""
 
-from playwright.async_api import Page
+from playwright.async_api import Locator, Page
 
 PASS = """async (count) => {
     for (let frame = 0; frame < count; frame++) await new Promise(requestAnimationFrame);
@@ -9,3 +9,12 @@ PASS = """async (count) => {
 
 async def frames_pass(page: Page, count: int) -> None:
     await page.evaluate(PASS, count)
+
+
+async def words_of(place: Locator) -> str:
+    """Read the words that a place shows, once they stay the same: they are painted some frames after they came."""
+    shown = ""
+    while (now := await place.inner_text()) != shown:
+        shown = now
+        await frames_pass(place.page, 3)
+    return shown

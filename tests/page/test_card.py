@@ -6,6 +6,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
+from tests.page.frames import words_of
 from tests.page.reading import at_rest, opened
 from tests.serving import MootServer
 
@@ -180,7 +181,7 @@ async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_li
     await expect(slow.get_by_role("button", name="Copy this answer")).to_be_visible()
     await expect(slow.get_by_text("Stopped")).to_have_count(0)
     await at_rest(page)
-    said = await slow.locator(".markdown").inner_text()
+    said = await words_of(slow.locator(".markdown"))
 
     await anew(page, "Slow", "scripted/unending")
     await expect(slow.get_by_text("New version")).to_be_visible()

@@ -1,11 +1,11 @@
 """A reload, a lost network, a killed server: the page picks up where it was, without a gap and without a repeat."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.page.axe import axe
@@ -142,55 +142,39 @@ async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_pag
         await complete(page, begun_anew=True)
 
 
-@pytest.mark.slow  # a second kill; the one above and a lost network show most of it
-async def test_what_is_written_while_nobody_listens_is_kept_priced_and_sent(
-    page: Page, watch: Watch, tmp_path: Path
-) -> None:
-    watch.allow("ERR_|Failed to fetch")
-    async with visiting(page, tmp_path) as server:
-        id = await discussed(server, "Tables")
-        await page.goto(f"{server.url}/d/{id}")
-        box = page.get_by_role("textbox", name="Your message")
-        send = page.get_by_role("button", name="Send", exact=True)
-        price = page.get_by_title("Price estimate and limit")
-        await box.fill("And")
-        await expect(price).to_contain_text("1 call")
-        await killed(server, page)
-        await expect(price).to_have_text("Price")
-        await box.fill("And now?")
-        await box.press("Enter")
-        await expect(send).to_be_disabled()
-        await expect(send).to_have_attribute("title", KEPT)
-        await expect(page.get_by_role("form").get_by_text(KEPT)).to_be_visible()
-        await expect(box).to_have_value("And now?")
-        await server.start()
-        await expect(price).to_contain_text("1 call")
-        await expect(send).to_be_enabled()
-        await box.press("Enter")
-        await expect(page.get_by_role("article")).to_have_count(2)
-        await expect(page.get_by_role("region", name="What was said")).to_contain_text("And now?")
-        await expect(box).to_have_value("")
-
-
-async def test_a_restored_draft_is_priced_when_the_connection_is_back(
+async def test_what_is_written_without_a_connection_is_kept_priced_and_sent(
     server: MootServer, page: Page, watch: Watch
 ) -> None:
     watch.allow("ERR_|Failed to fetch")
     id = await discussed(server, "Tables")
     await page.goto(f"{server.url}/d/{id}")
     box = page.get_by_role("textbox", name="Your message")
+    send = page.get_by_role("button", name="Send", exact=True)
     price = page.get_by_title("Price estimate and limit")
-    await box.fill("And now?")
+    await box.fill("And")
     await expect(price).to_contain_text("1 call")
     await page.route("**/api/estimate", lambda route: route.abort(), times=1)
     async with page.expect_event("requestfailed", lambda request: "/estimate" in request.url):
         await page.reload()
-    await expect(box).to_have_value("And now?")
+    await expect(box).to_have_value("And")
     await expect(price).to_have_text("Price")
+
     await page.context.set_offline(True)
     await expect(shelf(page)).to_contain_text("No connection")
+    await box.fill("And now?")
+    await box.press("Enter")
+    await expect(send).to_be_disabled()
+    await expect(send).to_have_attribute("title", KEPT)
+    await expect(page.get_by_role("form").get_by_text(KEPT)).to_be_visible()
+    await expect(box).to_have_value("And now?")
+
     await page.context.set_offline(False)
     await expect(price).to_contain_text("1 call")
+    await expect(send).to_be_enabled()
+    await box.press("Enter")
+    await expect(page.get_by_role("article")).to_have_count(2)
+    await expect(page.get_by_role("region", name="What was said")).to_contain_text("And now?")
+    await expect(box).to_have_value("")
 
 
 async def test_without_a_connection_nothing_claims_to_live_and_nothing_moves(
@@ -271,24 +255,34 @@ async def test_what_changes_while_a_discussion_is_opened_is_not_missed(
 async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
     server: MootServer, page: Page
 ) -> None:
-    id = await discussed(server, "Before", participants=["scripted/echo"])
+    id, other = [
+        await discussed(server, title, participants=["scripted/echo"]) for title in ("Before", "Other")
+    ]
     await page.goto(server.url)
-    await expect(shelf(page)).to_contain_text("Connected")
+    await expect(shelf(page).get_by_role("link", name="Other")).to_be_visible()
     reads: list[Route] = []
+    lists: list[Route] = []
 
     async def held(route: Route) -> None:
         reads.append(route)
         if len(reads) > 1:
             return  # what is read later would have it anyway, and is never answered
         snapshot = await route.fetch()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await shelf(page).get_by_role("link", name="Heard").is_visible():
+                await renamed(server, other, "Heard")  # until the new connection listens
         await renamed(server, id, "After")
         await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
         await route.fulfill(response=snapshot)
 
+    def unanswered(route: Route) -> None:
+        lists.append(route)  # so what the shelf shows later has been heard
+
+    await page.route(re.compile(r"/api/discussions(\?|$)"), unanswered)
     await page.route(f"**/api/discussions/{id}?limit=*", held)
     await shelf(page).get_by_role("link", name="Before").click()
     await expect(page.get_by_role("main").get_by_role("heading", name="After")).to_be_visible()
-    for route in reads[1:]:
+    for route in (*reads[1:], *lists):
         await route.continue_()
 
 

@@ -2,6 +2,7 @@
 
 from playwright.async_api import Page, expect
 
+from tests.page.frames import words_of
 from tests.page.reading import opened
 from tests.serving import MootServer
 
@@ -14,7 +15,7 @@ async def settled(page: Page) -> str:
         page.get_by_role("article").nth(1).get_by_role("button", name="Answer again")
     ).to_be_visible()
     await expect(page.locator("[aria-busy=true]")).to_have_count(0)
-    return await page.locator(SAID).inner_text()
+    return await words_of(page.locator(SAID))
 
 
 async def test_notices_remarks_recaps_and_finishes_are_shown_again(server: MootServer, page: Page) -> None:

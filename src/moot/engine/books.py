@@ -109,6 +109,8 @@ def config(database: Database, worker: str) -> "DBOSConfig":
         "application_version": VERSION,
         "log_level": "ERROR",
         "console_log_level": "CRITICAL",  # our own log has what it says
+        # We send no notifications; a thread of DBOS waits for them all the same, and a server that ends waits for it.
+        "notification_listener_polling_interval_sec": 0.1,
     }
 
 
