@@ -162,29 +162,29 @@ class Clone:
         environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
         subprocess.run(command, cwd=cwd, check=True, env=environment | {"MOOT_SKIP_PAGE": "1"})  # noqa: S603 - our own words
 
-    def kills(self, mutant: Mutant) -> bool:
+    def outcome(self, mutant: Mutant) -> str:
+        """Make a mutant, and say what its tests say: `killed`, `killed by time` or `SURVIVED`."""
         path = self.folder / "src" / "moot" / mutant.module
         original = path.read_bytes()
         path.write_bytes(original[: mutant.start] + mutant.new.encode() + original[mutant.end :])
         try:
-            return not self.passes(mutant.module)
+            return "SURVIVED" if self.passes(mutant.module) else "killed"
+        except subprocess.TimeoutExpired:
+            return "killed by time"
         finally:
             path.write_bytes(original)
 
     def passes(self, module: Path) -> bool:
         """Run the tests of a module in the default ring; the first failure ends it."""
         words = ("-x", "-n", "0")
-        try:
-            ended = subprocess.run(  # noqa: S603 - our own words
-                [self.folder / ".venv/bin/python", "-m", "pytest", *words, mirrored_tests(module)],
-                cwd=self.folder,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=TIMEOUT_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return False
+        ended = subprocess.run(  # noqa: S603 - our own words
+            [self.folder / ".venv/bin/python", "-m", "pytest", *words, mirrored_tests(module)],
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
         return ended.returncode == 0
 
 
@@ -202,19 +202,17 @@ def check(chosen: Sequence[Mutant], jobs: int) -> list[Mutant]:
         for job in range(jobs):
             clones.put(Clone(Path(folder, str(job))))
 
-        def killed(mutant: Mutant) -> bool:
+        def tried(mutant: Mutant) -> str:
             clone = clones.get()
             try:
-                return clone.kills(mutant)
+                return clone.outcome(mutant)
             finally:
                 clones.put(clone)
 
         with ThreadPoolExecutor(jobs) as pool:
-            for number, (mutant, dead) in enumerate(zip(chosen, pool.map(killed, chosen), strict=True), 1):
-                survivors += [] if dead else [mutant]
-                sys.stdout.write(
-                    f"{number}/{len(chosen)} {'killed' if dead else 'SURVIVED'} {show(mutant)}\n"
-                )
+            for number, (mutant, outcome) in enumerate(zip(chosen, pool.map(tried, chosen), strict=True), 1):
+                survivors += [mutant] if outcome == "SURVIVED" else []
+                sys.stdout.write(f"{number}/{len(chosen)} {outcome} {show(mutant)}\n")
                 sys.stdout.flush()
     return survivors
 
