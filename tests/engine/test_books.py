@@ -1,4 +1,6 @@
+import asyncio
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -6,6 +8,7 @@ from typing import Any
 import dbos
 import pytest
 import sqlalchemy
+from dbos import _dbos
 from sqlalchemy import delete, text
 
 from moot.engine import books
@@ -56,6 +59,24 @@ async def test_books_that_were_cut_off_while_they_were_made_are_begun_anew(
     await books.prepare(dbos, file)
     assert "operation_outputs" in tables(books.file(file))
     assert "begun anew" in caplog.text
+
+
+async def test_open_books_poll_nothing(file: Database) -> None:
+    """DBOS has threads for queues, schedules and time limits; only the one that waits for notifications stays."""
+
+    async def execute(run: str, revision: int) -> None:
+        raise AssertionError(run)
+
+    before = set(threading.enumerate())
+    opened = await books.opened(file, WORKER, execute)
+    try:
+        polling = [one for one in _dbos._get_dbos_instance()._background_threads if one not in before]
+        assert len(polling) >= 4
+        async with asyncio.timeout(60):
+            while sum(thread.is_alive() for thread in polling) > 1:
+                await asyncio.sleep(0.01)
+    finally:
+        await opened.close()
 
 
 async def test_what_is_no_database_at_all_is_begun_anew(file: Database) -> None:
