@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from litestar import Litestar, get, post
+from litestar.exceptions import InternalServerException
 from litestar.params import FromPath, FromQuery, JSONBody
 from litestar.testing import TestClient
 from msgspec import Struct
@@ -66,6 +67,11 @@ async def mistaken() -> str:
     raise RuntimeError("a secret of ours")
 
 
+@get("/litestar")
+async def mistaken_within_litestar() -> str:
+    raise InternalServerException("a secret of ours")
+
+
 @get("/meanwhile")
 async def meanwhile() -> str:
     raise IntegrityError("INSERT", {"content": "a secret"}, Exception("FOREIGN KEY"))
@@ -84,7 +90,9 @@ async def take(data: JSONBody[Body]) -> str:
 @pytest.fixture
 def client() -> Iterator[TestClient[Litestar]]:
     app = Litestar(
-        [raising, mistaken, meanwhile, field, take], exception_handlers=HANDLERS, logging_config=None
+        [raising, mistaken, mistaken_within_litestar, meanwhile, field, take],
+        exception_handlers=HANDLERS,
+        logging_config=None,
     )
     with TestClient(app, raise_server_exceptions=False) as client:
         yield client
@@ -196,13 +204,14 @@ def test_what_changed_meanwhile_is_a_conflict_that_gives_nothing_away(client: Te
     assert "secret" not in reply.text
 
 
+@pytest.mark.parametrize("path", ["/mistake", "/litestar"])
 def test_a_mistake_is_logged_and_says_nothing_to_the_caller(
-    client: TestClient[Litestar], caplog: pytest.LogCaptureFixture
+    client: TestClient[Litestar], caplog: pytest.LogCaptureFixture, path: str
 ) -> None:
     with caplog.at_level(logging.ERROR, "moot"):
-        reply = client.get("/mistake")
+        reply = client.get(path)
     assert reply.status_code == 500
     assert "secret" not in reply.text
     (record,) = caplog.records
-    assert (record.__dict__["method"], record.__dict__["path"]) == ("GET", "/mistake")
+    assert (record.__dict__["method"], record.__dict__["path"]) == ("GET", path)
     assert record.exc_info
