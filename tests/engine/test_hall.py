@@ -159,7 +159,11 @@ async def test_discussion_message_and_run_are_stored_and_the_run_begins(room: Ro
     assert await room.discussions.messages(id) == (started.message,)
     assert await room.runs.get(ANNA, started.run.id) == started.run
     assert started.message is not None
-    assert [one.rpartition("_")[0] for one in (id, started.run.id, started.message.id)] == ["dis", "run", "msg"]
+    assert [one.rpartition("_")[0] for one in (id, started.run.id, started.message.id)] == [
+        "dis",
+        "run",
+        "msg",
+    ]
     assert (started.message.role, started.message.content) == ("user", "Why are tables round?")
     assert (started.message.run, started.run.message) == (started.run.id, started.message.id)
     assert (started.run.mode, started.run.status) == ("single", "waiting")

@@ -83,6 +83,7 @@ def test_the_time_to_the_first_token_is_observed_where_one_came() -> None:
     assert sample("moot_first_token_seconds_sum", provider="timely") == 1.8
     assert sample("moot_first_token_seconds_bucket", provider="timely", le="0.5") == 1
     assert sample("moot_first_token_seconds_bucket", provider="timely", le="2.0") == 2
+    assert sample("moot_first_token_seconds_bucket", provider="timely", le="32.0") == 2  # the last
 
 
 def test_neither_what_was_said_nor_who_said_it_is_shown() -> None:

@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from moot.engine.toolkit import AT_ONCE, Offer, Round, Toolkit, Used, named
 from moot.model.chunks import ToolCall
+from moot.model.errors import UsageError
 from moot.model.events import ApprovalGiven, ApprovalWanted, Event, Seat, ToolCalled, ToolReturned
 from moot.model.tools import LONGEST_RESULT, LONGEST_SHOWN, ToolInfo
 from moot.streams.stop import Stop
@@ -112,6 +113,14 @@ async def test_a_mistake_of_a_tool_ends_nothing() -> None:
 
     (use,), _ = await used(Bench(broken))
     assert use.told.content == "The tool failed (ZeroDivisionError)."
+
+
+async def test_what_a_tool_rejects_the_model_is_told_in_its_words() -> None:
+    async def closed(_: Mapping[str, Any]) -> str:
+        raise UsageError("The dictionary is closed on Sundays.")
+
+    (use,), _ = await used(Bench(closed))
+    assert (use.told.content, use.told.is_error) == ("The dictionary is closed on Sundays.", True)
 
 
 async def test_calls_are_made_side_by_side_but_not_all_at_once() -> None:

@@ -89,5 +89,6 @@ def test_another_model_comes_with_what_is_known_of_it() -> None:
     small = Measure(context=2000)
     changed = plan.with_model("beta", "d/four", {"d/four": small})
     assert (changed.measure("d/four"), changed.measure("a/one").context) == (small, 9000)
+    assert [who.model for who in changed.participants] == ["a/one", "d/four", "c/three"]
     assert changed.measure("c/three") == Measure()
     assert plan.with_model("beta", "a/one", {"a/one": small}).measures == plan.measures, "others have it too"

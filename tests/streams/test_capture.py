@@ -74,6 +74,13 @@ def test_a_fence_begins_a_line_and_a_span_ends_on_its_line() -> None:
     assert (capture.text, capture.thoughts) == ("see `", "so")
 
 
+def test_a_run_of_ticks_may_be_cut_anywhere() -> None:
+    text = "`a``<think>` is one span"
+    for cut in range(len(text)):
+        capture = heard(text[:cut], text[cut:])
+        assert (capture.text, capture.thoughts) == (text, ""), cut
+
+
 def test_fences_of_every_shape() -> None:
     for text in (
         "```py\nx = '```'\ny = '<think>'\n```\nThe answer",

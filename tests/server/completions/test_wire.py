@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from moot.model.chunks import Usage
-from moot.server.completions.wire import Asked, used
+from moot.server.completions.wire import Asked, ImagePart, RefusalPart, TextPart, used
 
 LEAST = {"model": "moot/debate", "messages": [{"role": "user", "content": "Why?"}]}
 
@@ -23,6 +23,16 @@ def test_usage_has_reasoning_and_what_was_cached() -> None:
 )
 def test_a_discussion_may_be_named_in_two_ways(more: dict[str, object], place: str | None) -> None:
     assert msgspec.convert(LEAST | more, Asked).place == place
+
+
+def test_words_and_pictures_may_come_in_parts() -> None:
+    parts = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+        {"type": "refusal", "refusal": "No."},
+    ]
+    asked = msgspec.convert(LEAST | {"messages": [{"role": "user", "content": parts}]}, Asked)
+    assert [type(part) for part in asked.messages[0].content or ()] == [TextPart, ImagePart, RefusalPart]
 
 
 def test_what_nobody_knows_is_not_passed_over() -> None:
