@@ -79,6 +79,23 @@ async def test_open_books_poll_nothing(file: Database) -> None:
         await opened.close()
 
 
+async def test_a_step_returns_what_was_done_in_it(file: Database) -> None:
+    came: asyncio.Queue[tuple[str, int, str]] = asyncio.Queue()
+
+    async def part() -> str:
+        return "done"
+
+    async def execute(run: str, revision: int) -> None:
+        await came.put((run, revision, await opened.step("part", part)))
+
+    opened = await books.opened(file, WORKER, execute)
+    try:
+        await opened.start("run_1", 2)
+        assert await asyncio.wait_for(came.get(), 60) == ("run_1", 2, "done")
+    finally:
+        await opened.close()
+
+
 async def test_what_is_no_database_at_all_is_begun_anew(file: Database) -> None:
     books.file(file).write_bytes(b"not a database, but long enough to be taken for one" * 20)
     await books.prepare(dbos, file)

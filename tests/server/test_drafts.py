@@ -83,5 +83,7 @@ async def test_only_what_was_sent_is_changed(desk: Desk, tmp_path: Path) -> None
             ME, convert({"title": " New ", "model": None}, DiscussionChange), now
         )
         assert (nothing, some) == ({}, {"title": "New", "model": None})
+        rules = convert({"debate": {"lead": now.participants[0].name}}, DiscussionChange)
+        assert await desk.drafts.changes(ME, rules, now) == {"debate": Debate(lead=now.participants[0].id)}
         with pytest.raises(UsageError, match="mode: debate takes"):
             await desk.drafts.changes(ME, DiscussionChange(mode="debate"), now)
