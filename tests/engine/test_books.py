@@ -1,6 +1,5 @@
 import asyncio
 import sqlite3
-import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import dbos
 import pytest
 import sqlalchemy
-from dbos import _dbos
 from sqlalchemy import delete, text
 
 from moot.engine import books
@@ -59,24 +57,6 @@ async def test_books_that_were_cut_off_while_they_were_made_are_begun_anew(
     await books.prepare(dbos, file)
     assert "operation_outputs" in tables(books.file(file))
     assert "begun anew" in caplog.text
-
-
-async def test_open_books_poll_nothing(file: Database) -> None:
-    """DBOS has threads for queues, schedules and time limits; only the one that waits for notifications stays."""
-
-    async def execute(run: str, revision: int) -> None:
-        raise AssertionError(run)
-
-    before = set(threading.enumerate())
-    opened = await books.opened(file, WORKER, execute)
-    try:
-        polling = [one for one in _dbos._get_dbos_instance()._background_threads if one not in before]
-        assert len(polling) >= 4
-        async with asyncio.timeout(60):
-            while sum(thread.is_alive() for thread in polling) > 1:
-                await asyncio.sleep(0.01)
-    finally:
-        await opened.close()
 
 
 async def test_a_step_returns_what_was_done_in_it(file: Database) -> None:

@@ -5,6 +5,7 @@ from playwright.async_api import Locator, Page
 PASS = """async (count) => {
     for (let frame = 0; frame < count; frame++) await new Promise(requestAnimationFrame);
 }"""
+FRAMES_AT_REST = 8  # longer than the pause between two paintings of one answer
 
 
 async def frames_pass(page: Page, count: int) -> None:
@@ -14,7 +15,7 @@ async def frames_pass(page: Page, count: int) -> None:
 async def words_of(place: Locator) -> str:
     """Read the words that a place shows, once they stay the same: they are painted some frames after they came."""
     shown = ""
-    while (now := await place.inner_text()) != shown:
-        shown = now
-        await frames_pass(place.page, 3)
+    while not shown or await place.inner_text() != shown:
+        shown = await place.inner_text()
+        await frames_pass(place.page, FRAMES_AT_REST)
     return shown

@@ -294,6 +294,7 @@ async def test_figures_are_broken_into_lines_without_a_point_at_an_end(
 async def test_on_a_phone_nothing_covers_the_figures_of_a_card(server: MootServer, page: Page) -> None:
     await page.set_viewport_size(PHONE)
     await page.goto(f"{server.url}/d/{await opened(server, 'brief', 'steady', 'thinker')}")
+    await words_of(card(page, "Brief").locator(".markdown"))
     figures = card(page, "Brief").locator(".figures")
     await figures.evaluate("(line) => line.scrollIntoView({ block: 'end' })")
     assert await figures.evaluate(UNCOVERED)

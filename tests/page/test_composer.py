@@ -231,10 +231,10 @@ async def test_what_is_not_taken_is_kept_and_said_beside_the_box(
         await box(page).press("Enter")
         await expect(alert.get_by_role("link", name="See the budget")).to_be_visible()
         await expect(box(page)).to_have_value("What now?")
-        await axe(page, within=alert)
         await box(page).press("Enter")
         await expect(alert).to_contain_text("What you wrote is kept.")
         await expect(box(page)).to_have_value("What now?")
+        await axe(page, within=alert)
 
 
 async def test_a_message_whose_answer_was_lost_is_not_taken_twice_also_after_a_reload(

@@ -32,10 +32,12 @@ WORDS = "(cards) => cards.map((card) => card.querySelector('.markdown')?.innerTe
 
 
 async def speaking(server: MootServer, page: Page) -> str:
-    """Open a discussion in which somebody speaks for seconds, and wait for the first words."""
+    """Open a discussion in which two speak for seconds, on a page that is loaded, and wait for the first words."""
     body = {"message": "Why?", "title": "Long", "participants": ["scripted/lasting", "scripted/lasting"]}
+    await page.goto(server.url)
+    await expect(shelf(page)).to_contain_text("Connected")
     reply = await server.post("/api/discussions", body)
-    await page.goto(f"{server.url}/d/{reply.body['discussion']['id']}")
+    await shelf(page).get_by_role("link", name="Long").click()
     for place in (0, 1):
         await expect(page.get_by_role("article").nth(place)).to_contain_text("A table has")
     return str(reply.body["run"]["id"])
@@ -130,6 +132,7 @@ async def test_a_server_that_is_killed_and_started_again_goes_on_on_the_same_pag
 ) -> None:
     watch.allow(
         "ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE"
+        "|Failed to fetch"
     )
     async with visiting(page, tmp_path) as server:
         await speaking(server, page)
@@ -271,6 +274,7 @@ async def test_what_is_heard_before_the_opened_discussion_is_read_counts(
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not await shelf(page).get_by_role("link", name="Heard").is_visible():
                 await renamed(server, other, "Heard")  # until the new connection listens
+                await page.wait_for_timeout(LOOK_MILLISECONDS)
         await renamed(server, id, "After")
         await expect(shelf(page).get_by_role("link", name="After")).to_be_visible()
         await route.fulfill(response=snapshot)

@@ -41,9 +41,9 @@ async def test_a_wrong_password_is_said_and_a_session_that_ends_is_begun_anew_in
     await expect(page.get_by_role("article")).to_have_count(2)
     await page.get_by_role("textbox", name="Your message").fill("And now?")
 
-    assert (await server.post("/api/logout", None, who)).status == 204
     await page.context.set_offline(True)
     await expect(page.get_by_role("navigation", name="Discussions")).to_contain_text("No connection")
+    assert (await server.post("/api/logout", None, who)).status == 204
     await page.context.set_offline(False)
     await expect(page.get_by_role("button", name="Log in")).to_be_visible()
     await log_in(page, PASSWORD)

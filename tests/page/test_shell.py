@@ -1,6 +1,7 @@
 """What is around a discussion: the list, search, archive, keys, the look, and a phone."""
 
 import re
+from contextlib import suppress
 
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
@@ -12,6 +13,7 @@ from tests.page.reading import opened
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
+SOON_MILLISECONDS = 1000  # after which a key is pressed once more
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # Buttons and fields within something that what is said in passing lies over.
@@ -61,7 +63,8 @@ async def gone_to(page: Page, key: str, url: str) -> None:
         await page.locator("#main").focus()
         await page.keyboard.press("g")
         await page.keyboard.press(key)
-        if page.url == url:
+        with suppress(AssertionError):
+            await expect(page).to_have_url(url, timeout=SOON_MILLISECONDS)
             return
     raise AssertionError(f"g {key} does not lead to {url}")
 
@@ -172,6 +175,7 @@ async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page
     await page.locator("#main").focus()
     await page.keyboard.press("?")
     help = page.get_by_role("dialog", name="Keys")
+    await expect(help).to_be_visible()
     listed = ["".join((await one.inner_text()).split()) for one in await help.get_by_role("term").all()]
     assert sorted(listed) == sorted(
         [

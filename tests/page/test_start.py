@@ -151,6 +151,7 @@ async def test_a_table_is_laid_by_hand_and_every_mistake_is_told_where_it_is(
         await expect(page.get_by_role("list", name="Files")).to_contain_text(name)
         await page.get_by_role("button", name=f"Remove {name}").click()
 
+    await expect(page.get_by_role("progressbar")).to_have_count(0)
     await page.reload()
     await expect(question).to_have_value("Round or square?")
     await expect(page.get_by_role("list", name="Files")).to_contain_text("notes.txt")

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.page.frames import frames_pass
+from tests.page.frames import frames_pass, words_of
 from tests.page.patience import PATIENCE_SECONDS
+from tests.page.reading import at_rest
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
@@ -154,6 +155,8 @@ async def test_the_way_to_the_newest_is_there_when_one_is_away_and_nothing_moves
 
     await server.post(f"/api/runs/{run}/stop")
     await server.heard(run)
+    await at_rest(page)
+    await words_of(box(page))  # all of it is painted
     await scroll(page, 300)
     await newest.click()
     await expect(newest).to_have_count(0)

@@ -64,9 +64,6 @@ delay = 600
 [lasting]
 answer = '''{LASTING}'''
 pace = 0.06
-[paced]
-answer = '''{SAMPLE}'''
-pace = 0.03
 [priced]
 price = 2.5
 answer = 'A round one, of oak, so that everybody hears everybody.'

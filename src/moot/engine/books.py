@@ -98,19 +98,7 @@ async def opened(database: Database, worker: str, execute: Execute) -> Books:
         await execute(run, revision)
 
     dbos.DBOS.launch()
-    _end_polling(dbos)
     return Books(dbos, workflow)
-
-
-def _end_polling(dbos: Any) -> None:
-    """End the threads of DBOS that ask the database several times a second for what we do not use.
-
-    These are queues, schedules and time limits of workflows: a thirtieth of a processor for a server that has nothing
-    to do.
-    """
-    launched = dbos._dbos._get_dbos_instance()  # noqa: SLF001 - there is no setting
-    for event in (*launched.background_thread_stop_events, launched._workflow_timeout_stop_event):  # noqa: SLF001
-        event.set()
 
 
 def config(database: Database, worker: str) -> "DBOSConfig":
