@@ -1,5 +1,6 @@
 import asyncio
 import fcntl
+import json
 import os
 import pty
 import re
@@ -42,7 +43,23 @@ from tests.api.debating import (
 from tests.channels.dialogue import ends
 from tests.cli.process import NOBODY, SCRIPT, SECONDS, Moot, complaint, heard, heard_out
 from tests.taking import KEY, LabServer
+from tests.tools.servers import COMMAND
 
+TOOL_SCRIPTS = """\
+[reader]
+answer = "Let me look."
+then = "It says: {result}"
+[reader.tool]
+name = "notes__look_up"
+arguments = '{"word": "moot"}'
+
+[writer]
+answer = "I note it."
+then = "Done: {result}"
+[writer.tool]
+name = "notes__write_down"
+arguments = '{"text": "one"}'
+"""
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 decode = msgspec.json.Decoder(Event).decode
 
@@ -593,6 +610,34 @@ def test_a_file_without_end_is_refused(moot: Moot) -> None:
 
 def test_a_tool_that_nobody_runs_is_told(moot: Moot) -> None:
     assert "look_up" in moot("ask", "hi", "-m", "scripted/tool").stderr
+
+
+@pytest.fixture
+def notes(moot: Moot) -> Moot:
+    """Let the scripted models call the tools of a server, which writes to notes.txt."""
+    moot.write("scripts.toml", TOOL_SCRIPTS)
+    moot.write(
+        "moot.toml",
+        '[providers.scripted]\nscript = "scripts.toml"\n'
+        f'[tools.notes]\ncommand = {json.dumps(COMMAND)}\nenv = ["NOTES"]\n',
+    )
+    moot.environment["NOTES"] = str(moot.folder / "notes.txt")
+    return moot
+
+
+def test_ask_calls_a_tool_and_shows_its_result(notes: Moot) -> None:
+    done = notes("ask", "What is a moot?", "-m", "scripted/reader", "--tools", "notes")
+    assert (done.returncode, done.stdout) == (0, "Let me look.\n\nIt says: moot: a meeting\n")
+    assert "notes/look_up" in done.stderr
+
+
+def test_ask_does_not_call_a_tool_with_effects_when_no_person_can_allow_it(notes: Moot) -> None:
+    done = notes("ask", "Note it.", "-m", "scripted/writer", "--tools", "notes")
+    assert done.returncode == 0
+    assert "notes/write_down has effects, and nobody is here to allow it" in done.stderr
+    assert "Done: " in done.stdout
+    assert "Written." not in done.stdout
+    assert not (notes.folder / "notes.txt").exists()
 
 
 async def test_a_model_the_server_does_not_know_is_not_a_matter_of_content(
