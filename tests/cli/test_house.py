@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from httpx import ASGITransport, AsyncClient
 
+from moot.cli import house as house_module
 from moot.cli.house import PARTS, House, opened
-from moot.cli.settings import Settings
+from moot.cli.settings import Settings, data_folder
 from moot.engine.hall import Opening, Started
+from moot.engine.presence import folder_for
 from moot.engine.seating import Wanted
-from moot.model.errors import BadSettings, UsageError
+from moot.model.errors import BadSettings, StoreUnavailable, UsageError
 from moot.providers.registry import Registry
 from moot.store.database import Database
 from moot.store.sealer import Sealer
@@ -150,18 +152,40 @@ async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data: Path) ->
     assert house.titles._waiting == {}
 
 
-@pytest.mark.parametrize(
-    ("environment", "warned"), [({}, True), pytest.param(ENVIRONMENT, False, marks=pytest.mark.slow)]
-)
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(("environment", "warned"), [({}, True), (ENVIRONMENT, False)])
 async def test_on_a_database_of_many_the_secret_is_asked_for(
-    data: Path, caplog: pytest.LogCaptureFixture, environment: dict[str, str], warned: bool
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    warned: bool,
+) -> None:
+    async def no_further(database: Database) -> None:
+        """Stop before the database is needed: the warning comes first."""
+        assert database.is_postgres
+        raise StoreUnavailable("The database is away.")
+
+    monkeypatch.setattr(house_module, "migrate", no_further)
+    with pytest.raises(StoreUnavailable):
+        async with opened(Settings(database_url="postgresql://127.0.0.1:1/moot"), environment, ADDRESS):
+            pytest.fail("it was opened")
+    assert ("MOOT_SECRET" in caplog.text) is warned
+
+
+async def test_a_house_on_postgres_holds_its_presence_file_and_is_on_the_roll_as_left_when_it_leaves(
+    data: Path,
 ) -> None:
     async with (
         database_url("postgres", data) as url,
-        opened(Settings(database_url=url), environment, ADDRESS) as house,
+        opened(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
     ):
-        assert ("MOOT_SECRET" in caplog.text) is warned
+        (shown,) = folder_for(data_folder(), url).iterdir()
+        assert shown.name == house.worker
+        assert house.presence.dead({house.worker}) == frozenset(), "a living process holds the file"
+        assert (await house.roll.signs())[house.worker].reaper is None
         await house.leave()
+        assert (await house.roll.signs())[house.worker].reaper == house.worker
+    assert not shown.exists()
 
 
 def test_no_field_of_a_body_is_called_like_a_part() -> None:
