@@ -85,11 +85,12 @@ def test_a_reader_who_is_gone_is_no_error_of_ours(moot: Moot, arguments: tuple[s
 
 
 @pytest.mark.parametrize(
-    "closed", [">&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", "2>&-"))]
+    "closed",
+    ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-"))],
 )
 def test_closed_descriptors_do_not_matter(moot: Moot, closed: str) -> None:
     done = subprocess.run(  # noqa: S603 - our own script
-        ["/bin/bash", "-c", f"{SCRIPT} ask hi -m scripted/echo {closed}"],
+        ["/bin/bash", "-c", f"{SCRIPT} ask hi -m scripted/echo --usage {closed}"],
         env=moot.environment,
         cwd=moot.folder,
         capture_output=True,
