@@ -1,13 +1,19 @@
 import asyncio
+import logging
+import os
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from moot.cli import serve
+from moot.cli.house import House
+from moot.model.errors import StoreUnavailable
 from tests.cli.process import Moot, complaint
 from tests.lessons import MIRA, body
 from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving
@@ -90,6 +96,39 @@ async def test_told_twice_it_ends_at_once_and_the_next_one_goes_on(server: MootS
     assert (await server.get(f"/api/runs/{run}")).body["status"] == "running"
     await server.post(f"/api/runs/{run}/stop")
     assert (await server.heard(run))[-1]["status"] == "stopped"
+
+
+class Leaving:
+    """What of a house is asked when its server leaves: no run goes on, and `leave` does what the test says."""
+
+    def __init__(self, leave: Callable[[], Awaitable[object]]) -> None:
+        self.leave = leave
+        self.durable = SimpleNamespace(live={})
+
+
+async def refused() -> None:
+    raise StoreUnavailable("The database is away.")
+
+
+async def waiting() -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("leave", [refused, waiting])
+async def test_server_ends_with_code_0_when_the_database_is_away(
+    leave: Callable[[], Awaitable[object]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(serve, "LEAVE_SECONDS", 0.01)
+    monkeypatch.setattr(os, "_exit", codes.append)
+    monkeypatch.setattr(logging, "shutdown", lambda: codes.append(-1))
+    async with asyncio.timeout(SECONDS):
+        await serve._leave(cast("House", Leaving(leave)))
+    assert codes == [-1, 0], "what was logged is written first"
+    assert [record.getMessage() for record in caplog.records] == [
+        "the database is away: others will find out by themselves that this server has left",
+        "runs are left to the next server",
+    ]
 
 
 async def test_a_second_server_on_the_same_file_is_refused(server: MootServer) -> None:
