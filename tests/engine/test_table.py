@@ -16,11 +16,16 @@ from moot.model.debates import Debate
 from moot.model.discussions import Message
 from moot.model.errors import MissingKey, StoreUnavailable
 from moot.model.events import (
+    BallotCast,
     Event,
+    Finding,
+    LedgerMade,
     Notice,
+    RankingMade,
     Reason,
     Seat,
     StageStarted,
+    SummaryMade,
     TextDelta,
     TurnEnded,
     TurnStarted,
@@ -157,6 +162,20 @@ class TestKeeping:
         assert table.asked == [[("user", "Why?", "Alpha said:\n\nKept.")]]
         assert table.told == ["0/alpha completed: Kept.", "0/beta completed: Not at all."]
         assert [e.participant for e in table.transcript.events if isinstance(e, TurnEnded)] == ["beta"]
+
+    async def test_table_that_goes_on_by_itself_asks_only_for_the_turns_that_were_not_kept(self) -> None:
+        kept_turns = [kept("beta", "Kept 0."), kept("alpha", "Kept 1.", round_=1)]
+        said = [QUESTION, *(replace(one, stage="continue") for one in kept_turns)]
+        table = stage("continue", "yes", "no", said=said, turns=4, first=1)
+        assert await table.table.play() == "completed"
+        assert table.told == [
+            "0/beta completed: Kept 0.",
+            "1/alpha completed: Kept 1.",
+            "2/beta completed: Not at all.",
+            "3/alpha completed: Yes, indeed.",
+        ]
+        assert [call.model for call in table.provider.asked] == ["no", "yes"]
+        assert "Alpha said:\n\nKept 1." in table.asked[0][-1]
 
     @pytest.mark.parametrize("other", [{"run": "run_0"}, {"round": 1}, {"stage": "answer"}])
     async def test_only_the_very_turn_counts_as_kept(self, other: dict[str, object]) -> None:
@@ -525,6 +544,36 @@ class TestReplay:
         assert await again.table.play() == "completed"
         answers = [one.participant for one in again.transcript.charges if one.purpose == "answer"]
         assert answers == ["beta"]
+
+    @pytest.mark.parametrize(
+        ("purpose", "who", "is_cut"),
+        [
+            ("synthesis", "alpha", lambda one: isinstance(one, Message) and one.role == "synthesis"),
+            ("summary", "alpha", lambda one: isinstance(one, SummaryMade)),
+            ("ledger", "alpha", lambda one: isinstance(one, LedgerMade)),
+            ("ranking", "gamma", lambda one: isinstance(one, BallotCast) and one.participant == "gamma"),
+        ],
+    )
+    async def test_of_the_end_of_a_debate_only_what_a_crash_cut_off_is_asked_again(
+        self, purpose: str, who: str, is_cut: Callable[[Message | Finding], bool]
+    ) -> None:
+        first = debate("yes", "no", "perhaps")
+        await first.table.play()
+        left = [one for one in first.transcript.said if not is_cut(one)]
+        again = debate("yes", "no", "perhaps", said=left)
+        again.transcript.found += [one for one in first.transcript.found if not is_cut(one)]
+        again.recorded = {name: came for name, came in first.came.items() if name != "together/1"}
+        assert await again.table.play() == "completed"
+        assert [(one.purpose, one.participant) for one in again.transcript.charges] == [(purpose, who)]
+        assert len(again.asked) == 1
+        assert spoken_at(again, "synthesis") == {"alpha": "completed"}
+        assert set(map(repr, again.transcript.found)) == set(map(repr, first.transcript.found))
+        rankings = [
+            [event for event in table.transcript.events if isinstance(event, RankingMade)]
+            for table in (first, again)
+        ]
+        assert len(rankings[0]) == 1
+        assert rankings[1] == rankings[0]
 
 
 class TestSummingUp:
