@@ -50,6 +50,19 @@ async def test_a_turn_that_a_crash_cut_off_is_spoken_anew(works: Works) -> None:
     assert [event.kind for event in events if isinstance(event, Notice)] == ["resumed"]
 
 
+async def test_turn_that_two_crashes_cut_off_is_spoken_again(works: Works) -> None:
+    run = await works.new()
+    await works.cut_off(run, "Half a")
+    await works.cut_off(run, "Half b")
+    works.runs.start(run.id)
+    assert await works.over(run) == "completed"
+    assert await works.answers(run) == [("completed", "Why?")]
+    events = await works.events(run)
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [event.kind for event in events if isinstance(event, Notice)] == ["resumed"]
+    assert len([event for event in events if isinstance(event, TurnEnded)]) == 1
+
+
 async def test_where_a_stop_came_before_it_could_go_on_what_was_seen_is_kept(works: Works) -> None:
     asked = len(works.provider.asked)
     run = await works.new()
