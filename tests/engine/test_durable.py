@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from sqlalchemy import text, update
 
-from moot.engine import books
+from moot.engine import books, durable
 from moot.model.events import TextDelta
 from moot.store.database import Database
 from moot.store.runs import Runs
@@ -114,6 +114,34 @@ async def test_a_run_of_ours_that_was_stored_and_never_started_is_found(works: W
     looking = asyncio.create_task(works.runs.look_for_ever(0.05))
     assert await works.over(run) == "completed"
     looking.cancel()
+
+
+async def test_run_does_not_begin_after_begin_no_more(works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def for_the_end() -> None:
+        """Wait for the end of the test instead of that of the process."""
+        waits.set()
+        await goes_on.wait()
+
+    monkeypatch.setattr(durable, "for_the_end", for_the_end)
+    monkeypatch.setattr(works.runs, "_resting", works.runs._resting)  # so that it is put back
+    await eventually(lambda: not works.runs.live)
+    before = await works.new("scripted/forever")
+    works.runs.start(before.id)
+    await works.until(before, TextDelta)
+    works.runs.begin_no_more()
+    after = await works.new()
+    works.runs.start(after.id)
+    try:
+        await eventually(lambda: waits.is_set() or after.id in works.runs.live)
+        assert waits.is_set()
+        assert works.runs.live.keys() == {before.id}, "what had begun goes on"
+        assert await works.events(after) == []
+    finally:
+        goes_on.set()
+    assert await works.stop(before) == "stopped"
+    assert await works.over(after) == "completed"
 
 
 async def test_a_run_goes_on_when_postgres_ends_all_connections(works: Works) -> None:
