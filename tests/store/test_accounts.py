@@ -48,6 +48,15 @@ async def test_a_name_is_given_once(database: Database) -> None:
     assert await accounts.login("ada", PASSWORD)
 
 
+async def test_log_in_is_possible_as_soon_as_one_account_has_a_password(database: Database) -> None:
+    accounts = Accounts(database)
+    assert await accounts.nobody_can_log_in()
+    await accounts.ensure_local()
+    assert await accounts.nobody_can_log_in(), "the user of this machine has no password"
+    await accounts.add("ada", PASSWORD)
+    assert not await accounts.nobody_can_log_in()
+
+
 async def test_what_cannot_be_added_is_not(database: Database) -> None:
     accounts = Accounts(database)
     with pytest.raises(NotFound, match="moot user list"):

@@ -449,3 +449,49 @@ def test_what_no_database_keeps_is_not_written() -> None:
     new = Message(id="msg_1", discussion="dis_1", role="assistant", content="no\0thing", thoughts="\0")
     values = message_values(ANNA, new, 1)
     assert (values["content"], values["thoughts"]) == ("nothing", "")
+
+
+async def test_messages_of_a_run_are_read_without_those_of_others_and_with_every_version(
+    database: Database, discussions: Discussions
+) -> None:
+    here = await discuss(database)
+    asked = await claim(database, (await start(database, here, words="Why?")).id)
+    other = await claimed(database, here)
+    first = answer(asked, "First.")
+    said = [first, answer(other, "Elsewhere."), answer(asked, "Second.", participant="beta")]
+    again = replace(answer(asked, "Anew.", round=1), version_of=first.id)
+    async with database.write() as connection:
+        for one in (*said, again):
+            await add_message(connection, ANNA, one)
+    found = await discussions.of_run(asked.run)
+    assert [one.content for one in found] == ["Why?", "First.", "Second.", "Anew."]
+    assert [one.number for one in found] == sorted(one.number for one in found)
+    assert await discussions.of_run("run_none") == ()
+
+
+async def test_thread_of_a_participant_begins_with_the_question_and_shows_the_newest_versions(
+    database: Database, discussions: Discussions
+) -> None:
+    here = await discuss(database)
+    run_of = await start(database, here, words="Why?")
+    asked, other = await claim(database, run_of.id), await claimed(database, here)
+    told = replace(answer(asked, "Read the others.", round=1), role="user", participant=None, hidden=True)
+    first, beta = answer(asked, "First."), answer(asked, "Of Beta.", participant="beta")
+    again = replace(answer(asked, "Anew.", round=2), version_of=first.id)
+    threads = [
+        (first, "alpha"),
+        (beta, "beta"),
+        (answer(other, "In another run."), "alpha"),
+        (told, "alpha"),
+        (answer(asked, "For all.", round=3), None),
+        (again, None),
+    ]
+    async with database.write() as connection:
+        for one, thread in threads:
+            await add_message(connection, ANNA, replace(one, thread=thread))
+    found = await discussions.thread(asked.run, "alpha", run_of.message)
+    assert [one.content for one in found] == ["Why?", "Anew.", "Read the others."]
+    assert (found[1].id, found[1].version) == (first.id, 2)
+    unasked = await discussions.thread(asked.run, "beta", None)
+    assert [one.content for one in unasked] == ["Of Beta."]
+    assert await discussions.thread(asked.run, "gamma", None) == ()
