@@ -88,7 +88,9 @@ async def test_a_kill_loses_no_accepted_run_no_regenerated_answer_and_no_follow_
         assert await accepted.ended() == "completed"
         assert len(await accepted.check()) == 1
         assert await interrupted.ended() == "interrupted"
-        assert all(answer["content"] for answer in await interrupted.check())
+        cut_answers = await interrupted.check()
+        assert [answer["status"] for answer in cut_answers] == ["interrupted"] * 2
+        assert all(answer["content"] for answer in cut_answers)
         assert await follow_up.ended() == "completed"
         assert len(await follow_up.check()) == 2
         assert await regenerated.ended() == "completed"
@@ -98,6 +100,7 @@ async def test_a_kill_loses_no_accepted_run_no_regenerated_answer_and_no_follow_
         listed = await here.get(f"{turn}/versions")
         assert [one["run"] for one in listed["versions"]] == [answered.run, again]
         assert listed["versions"][1]["content"].startswith(f"#{whole.number} ")
+        assert listed["current"] == listed["versions"][1]["id"]
         assert server.running.poll() is None
 
 
