@@ -45,6 +45,15 @@ async def begun(server: MootServer, body: Any) -> str:
     raise AssertionError("it did not begin")
 
 
+async def resumed(server: MootServer, run: str) -> None:
+    """Wait until a run that was cut off goes on."""
+    async with asyncio.timeout(SECONDS), aclosing(server.events(f"/api/runs/{run}/events")) as frames:
+        async for frame in frames:
+            if frame.data.get("kind") == "resumed":
+                return
+    raise AssertionError("it did not go on")
+
+
 @pytest.mark.parametrize("word", [signal.SIGTERM, signal.SIGINT])
 async def test_a_server_ends_when_it_is_told(server: MootServer, word: signal.Signals) -> None:
     assert (await server.get("/healthz")).text == "ok"
@@ -93,6 +102,7 @@ async def test_told_twice_it_ends_at_once_and_the_next_one_goes_on(server: MootS
     assert "runs are left to the next server" in server.logged()
 
     await server.start()
+    await resumed(server, run)
     assert (await server.get(f"/api/runs/{run}")).body["status"] == "running"
     await server.post(f"/api/runs/{run}/stop")
     assert (await server.heard(run))[-1]["status"] == "stopped"
