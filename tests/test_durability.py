@@ -131,7 +131,7 @@ async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_onc
         await old.ended()
         [first] = await old.check()
         turn = f"/api/discussions/{old.discussion}/turns/{first['id']}"
-        run = (await here.ask(f"{turn}/again", {"model": "lab/steady-b"})).body["run"]["id"]
+        run = (await here.ask(f"{turn}/again", {"model": "lab/yielding-b"})).body["run"]["id"]
         new = Reader(here, old.discussion, run)
         await new.spoken()
         server.kill()
@@ -140,7 +140,7 @@ async def test_an_answer_that_is_given_anew_goes_on_after_a_kill_and_is_paid_onc
         server.kill()
         await server.start()
         [asked] = here.ledger.of("quick-a")
-        cut, whole = here.ledger.of("steady-b")
+        cut, whole = here.ledger.of("yielding-b")
         assert (cut.finished, whole.finished) == (False, True)
         assert cut.prompt == whole.prompt == asked.prompt
         listed = await here.get(f"{turn}/versions")
@@ -213,7 +213,6 @@ async def test_while_another_program_holds_the_file_writes_are_refused_and_reads
             asked = time.monotonic()
             assert (await server.get("/api/discussions")).status == 200
             assert (await server.get(f"/api/runs/{reader.run}")).body["status"] == "running"
-            assert not any(task.done() for task in asking)
             for reply in await asyncio.gather(*asking):
                 assert reply.status == 503
                 assert "busy" in reply.body["detail"]
@@ -300,10 +299,17 @@ async def _killed_at_first(kind: Kind, folder: Path, books: bool, delay: float) 
         await reader.check()
 
 
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 async def _tables_begun(kind: Kind, here: Site, *, books: bool) -> None:
     if kind == "sqlite":
         log = here.file.with_name("moot.runs.db-wal" if books else "moot.db-wal")
-        await eventually(lambda: log.exists() and log.stat().st_size > 0)
+        await eventually(lambda: _size(log) > 0)
         return
     begun = (
         "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"

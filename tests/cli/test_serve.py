@@ -22,7 +22,11 @@ TALK = """\
 [measured]
 answer = "A moot is a meeting at which things are discussed."
 chunk = 4
-pace = 0.15
+pace = 0.3
+[unending]
+answer = "A moot is a meeting. "
+fault = "endless"
+pace = 0.05
 """
 NEW = {"message": "What is a moot?", "participants": ["scripted/measured"]}
 PATIENT = {"message": "What is a moot?", "participants": ["scripted/silence"]}
@@ -80,7 +84,7 @@ async def test_what_is_being_said_is_said_to_the_end_and_nothing_new_is_taken_in
 
 async def test_a_turn_whose_state_is_with_the_client_is_interrupted(server: MootServer) -> None:
     told = []
-    asked = body(MIRA, model="scripted/endless")
+    asked = body(MIRA, model="scripted/unending")
     async for frame in server.events("/api/stateless/chat", body=asked):
         told.append(frame.event)
         if told.count("text_delta") == 1 and frame.event == "text_delta":
