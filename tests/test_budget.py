@@ -19,7 +19,10 @@ from moot.providers.scripts import Script, Scripts
 from tests.databases import KINDS, Kind, migrated_url
 from tests.server.talking import SECRET
 
-RUSHES = (20, pytest.param(200, marks=pytest.mark.slow))
+# tests/engine/test_hall.py shows a rush on both databases within one process, without a server or a model.
+pytestmark = pytest.mark.slow
+
+RUSHES = (20, 200)
 ENOUGH_FOR = 10
 MANY = 1_000_000
 RATES = Rates(calls_a_minute=MANY, messages_a_minute=MANY, messages_burst=MANY, model_calls_a_minute=MANY)

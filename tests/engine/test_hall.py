@@ -625,6 +625,7 @@ async def test_a_request_that_comes_twice_has_its_title_found_once(room: Room) -
 
 PRICED = ScriptedProvider(Scripts({"dear": Script(price=1000)}))  # about 0.6 dollars an answer
 DEAR = replace(OPENING, participants=seat(("scripted/dear",)))
+RUSH = 20
 
 
 async def priced(_: str, model: str) -> Sequence[Resolved]:
@@ -676,6 +677,16 @@ async def test_what_is_over_the_budget_is_refused_and_leaves_nothing(room: Room)
     assert len((await room.discussions.page(ANNA)).discussions) == 1
     await room.finish()
     await hall.open(CALLER, DEAR)
+
+
+@ON_BOTH_DATABASES
+async def test_a_rush_on_the_budget_begins_no_more_than_there_is_money_for(room: Room) -> None:
+    hall = thrifty(room, 1.0)  # enough for one
+    rush = await asyncio.gather(*(hall.open(CALLER, DEAR) for _ in range(RUSH)), return_exceptions=True)
+    assert [type(one) for one in rush].count(Started) == 1
+    assert [type(one) for one in rush].count(OverBudget) == RUSH - 1
+    assert len(room.begun) == len(await reservations(room)) == 1
+    assert await room.stored() == ONE
 
 
 async def test_a_message_over_the_budget_interrupts_nobody(room: Room) -> None:
