@@ -82,7 +82,7 @@ async def test_files_and_references_are_parts_of_their_own(journey: Journey) -> 
     cat = await journey.upload("cat.png", b"\x89PNG\r\n\x1a\n\0")
     opened = await journey.finished(
         "claude/claude-x",
-        message='Legs? See @"On parts".',
+        message='Legs? See @"ON PARTS".',
         files=[notes, cat],
         clerk="scripted/clerk",
         title="On legs",
@@ -92,7 +92,7 @@ async def test_files_and_references_are_parts_of_their_own(journey: Journey) -> 
     told = (await parts_of(journey, discussion, answer["id"]))["parts"]
     asked = opened["message"]["id"]
     assert [(one["origin"], one["name"], one["size"]) for one in told if one["message"] == asked] == [
-        ("recap", "On parts", None),
+        ("recap", "ON PARTS", None),
         ("file", "notes.txt", None),
         ("file", "cat.png", 9),
         ("message", None, None),
@@ -100,6 +100,15 @@ async def test_files_and_references_are_parts_of_their_own(journey: Journey) -> 
     read = await document(journey, discussion)
     assert [file.name for file in read.files] == ["notes.txt", "cat.png"]
     assert "With notes.txt, cat.png" in await transcript(journey, discussion, "html")
+    events = await journey.server.heard(opened["run"]["id"])
+    (recap,) = [event for event in events if event["type"] == "recap"]
+    assert (recap["title"], recap["model"]) == ("ON PARTS", "scripted/clerk")
+    report = (await journey.server.get("/api/usage?by=purpose")).body["rows"]
+    assert [row["calls"] for row in report if row["key"] == "recap"] == [1]
+    await journey.server.heard((await journey.say(discussion, "And stools?"))["run"]["id"])
+    sent = str(journey.lab.bodies[-1])
+    assert "And stools?" in sent
+    assert "It was found that nobody sits at its head." in sent, "the recap is sent again with its message"
 
 
 def by_id(messages: list[Any]) -> list[Any]:

@@ -178,6 +178,7 @@ async def test_what_is_not_there_is_somebody_elses_or_is_this_itself_stays_words
     assert await works.over(run) == "completed"
     missing = await notices(works, run, "missing")
     assert len(missing) == 3
+    assert all(any(title in one for one in missing) for title in (theirs, "Nowhere", own))
     assert sum("no discussion" in one for one in missing) == 2
     assert sum("is this discussion itself" in one for one in missing) == 1
     assert await works.answers(run) == [("completed", f'@"{theirs}" @"Nowhere" @"{own}"')]
