@@ -1,7 +1,5 @@
-"""Journeys of what is kept: lists, searches, pages, and what changes."""
+"""Journeys of what is kept: lists, searches and pages."""
 
-import asyncio
-from contextlib import aclosing
 from urllib.parse import quote
 
 import pytest
@@ -78,70 +76,3 @@ async def test_messages_come_a_page_at_a_time(journey: Journey) -> None:
     oldest = await journey.read(discussion, f"?limit=3&before={earlier['before']}")
     assert [*oldest["messages"], *earlier["messages"], *newest["messages"]] == everything
     assert oldest["before"] is None
-
-
-async def test_a_deleted_discussion_is_gone_with_all_that_was_said(journey: Journey) -> None:
-    opened = await journey.open("lab/long")
-    discussion, run = opened["discussion"]["id"], opened["run"]["id"]
-    await journey.until_speaking(run)
-    refused = await journey.server.call("DELETE", f"/api/discussions/{discussion}")
-    assert (refused.status, run in refused.body["detail"]) == (409, True)
-    await journey.server.post(f"/api/runs/{run}/stop")
-    await journey.server.heard(run)
-    (answer,) = await journey.answers(discussion)
-
-    deleted = await journey.server.call("DELETE", f"/api/discussions/{discussion}")
-    assert (deleted.status, deleted.text) == (204, "")
-    for path in (
-        f"/api/discussions/{discussion}",
-        f"/api/discussions/{discussion}/turns/{answer['id']}/prompt",
-        f"/api/runs/{run}",
-        f"/api/runs/{run}/events",
-    ):
-        assert (await journey.server.get(path)).status == 404
-    assert (await journey.server.call("DELETE", f"/api/discussions/{discussion}")).status == 404
-
-
-async def test_a_request_that_comes_twice_with_one_key_is_done_once(journey: Journey) -> None:
-    body = {"message": "Once and only once.", "participants": ["lab/quick"]}
-    key = {"Idempotency-Key": "the first key"}
-    at_once = await asyncio.gather(*(journey.server.post("/api/discussions", body, key) for _ in range(4)))
-    assert {(reply.status, reply.text) for reply in at_once} == {(201, at_once[0].text)}
-    discussion = at_once[0].body["discussion"]["id"]
-    other = await journey.server.post("/api/discussions", body | {"message": "Something else."}, key)
-    assert other.status == 409
-
-    path = f"/api/discussions/{discussion}/messages"
-    key = {"Idempotency-Key": "the second key"}
-    said = await asyncio.gather(*(journey.server.post(path, {"message": "And?"}, key) for _ in range(4)))
-    assert {(reply.status, reply.text) for reply in said} == {(202, said[0].text)}
-    for run in (at_once[0].body["run"]["id"], said[0].body["run"]["id"]):
-        await journey.server.heard(run)
-    told = [m["content"] for m in (await journey.read(discussion))["messages"] if m["role"] == "user"]
-    assert told == ["Once and only once.", "And?"]
-
-
-async def test_whoever_watches_is_told_what_changes(journey: Journey) -> None:
-    async with aclosing(journey.server.events("/api/events")) as changes:
-        assert (await anext(changes)).data["type"] == "activity"
-        opened = await journey.finished("lab/quick")
-        discussion = opened["discussion"]["id"]
-        told = [(await anext(changes)).data]
-        assert told[0]["type"] == "discussion_changed"
-        while told[-1]["runs"]:
-            told.append((await anext(changes)).data)
-        assert {one["discussion"]["id"] for one in told} == {discussion}
-        await journey.change(discussion, title="Renamed")
-        assert (await anext(changes)).data["discussion"]["title"] == "Renamed"
-        await journey.server.call("DELETE", f"/api/discussions/{discussion}")
-        assert (await anext(changes)).data == {"type": "discussion_deleted", "id": discussion}
-
-
-async def test_whoever_comes_to_watch_is_told_first_what_goes_on(journey: Journey) -> None:
-    opened = await journey.open("lab/long")
-    await journey.until_speaking(opened["run"]["id"])
-    async with aclosing(journey.server.events("/api/events")) as changes:
-        activity = (await anext(changes)).data
-    assert [run["id"] for run in activity["runs"]] == [opened["run"]["id"]]
-    await journey.server.post(f"/api/runs/{opened['run']['id']}/stop")
-    await journey.server.heard(opened["run"]["id"])

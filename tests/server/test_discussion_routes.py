@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import func, select, update
@@ -63,22 +64,24 @@ async def test_all_that_can_be_said_about_a_discussion_is_kept(table: Talking) -
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "status"),
     [
-        {"persona": "nobody"},
-        {"project": "nothing"},
-        {"model": "nobody/x"},
-        {"language": "xx"},
-        {"message": "   "},
-        {"title": "   "},
-        {"participants": ["nobody/x"]},
-        {"participants": [{"model": "scripted/echo", "persona": "nobody"}]},
+        ({"persona": "nobody"}, 404),
+        ({"project": "nothing"}, 404),
+        ({"model": "nobody/x"}, 400),
+        ({"language": "xx"}, 400),
+        ({"message": "   "}, 400),
+        ({"title": "   "}, 400),
+        ({"participants": ["nobody/x"]}, 400),
+        ({"participants": [{"model": "scripted/echo", "persona": "nobody"}]}, 404),
     ],
     ids=str,
 )
-async def test_what_is_refused_leaves_nothing_behind(table: Talking, wrong: dict[str, Any]) -> None:
+async def test_what_is_refused_leaves_nothing_behind(
+    table: Talking, wrong: dict[str, Any], status: int
+) -> None:
     refused = await table.call("POST", "/api/discussions", NEW | wrong, **{"Idempotency-Key": "once"})
-    assert refused.status_code in {400, 404}
+    assert (refused.status_code, refused.headers["Content-Type"]) == (status, "application/problem+json")
     assert refused.json()["errors"][0]["field"].startswith(next(iter(wrong)))
     assert await counted(table) == (0, 0, 0, 0)
     assert table.started == []
@@ -112,14 +115,16 @@ async def test_participants_can_be_read_changed_and_sent_back(table: Talking) ->
 async def test_a_change_that_is_refused_changes_nothing(table: Talking) -> None:
     before = (await table.open())["discussion"]
     path = f"/api/discussions/{before['id']}"
-    for wrong in (
-        {"persona": "nobody"},
-        {"participants": ["nobody/x"]},
-        {"model": "nobody/x"},
-        {"title": " "},
-    ):
+    wrongs: tuple[tuple[dict[str, Any], int], ...] = (
+        ({"persona": "nobody"}, 404),
+        ({"project": "nothing"}, 404),
+        ({"participants": ["nobody/x"]}, 400),
+        ({"model": "nobody/x"}, 400),
+        ({"title": " "}, 400),
+    )
+    for wrong, status in wrongs:
         refused = await table.call("PATCH", path, {"title": "New", "rounds": 5} | wrong)
-        assert refused.status_code in {400, 404}
+        assert refused.status_code == status, wrong
         assert refused.json()["errors"][0]["field"].startswith(next(iter(wrong)))
     assert (await table.ok("GET", path))["discussion"] == before
 
@@ -173,12 +178,26 @@ async def test_a_key_has_a_length(table: Talking, key: str) -> None:
 
 async def test_nothing_is_deleted_under_a_table_that_speaks(table: Talking) -> None:
     opened = await table.open()
-    path = f"/api/discussions/{opened['discussion']['id']}"
-    assert (await table.call("DELETE", path)).status_code == 409
-    await table.answer(opened["run"]["id"], "A ", "meeting.")
-    assert (await table.call("DELETE", path)).status_code == 204
-    assert (await table.call("GET", path)).status_code == 404
+    path, run = f"/api/discussions/{opened['discussion']['id']}", opened["run"]["id"]
+    refused = await table.call("DELETE", path)
+    assert (refused.status_code, run in refused.json()["detail"]) == (409, True)
+    await table.answer(run, "A ", "meeting.")
+    turn = (await table.ok("GET", path))["messages"][-1]["id"]
+    gone = (path, f"{path}/turns/{turn}/prompt", f"/api/runs/{run}", f"/api/runs/{run}/events")
+    assert [(await table.call("GET", one)).status_code for one in gone] == [200] * len(gone)
+    deleted = await table.call("DELETE", path)
+    assert (deleted.status_code, deleted.text) == (204, "")
+    for one in gone:
+        assert (await table.call("GET", one)).status_code == 404, one
+    assert (await table.call("DELETE", path)).status_code == 404
     assert await counted(table) == (0, 0, 0, 0)
+
+
+async def test_an_id_of_any_characters_is_not_found_when_no_discussion_has_it(table: Talking) -> None:
+    here = (await table.open())["discussion"]["id"]
+    for id in ("dis_none", f"{here}%00", quote("dis_ä🙂")):
+        reply = await table.call("GET", f"/api/discussions/{id}")
+        assert (reply.status_code, reply.headers["Content-Type"]) == (404, "application/problem+json"), id
 
 
 async def test_a_turn_s_prompt_is_what_its_participant_could_see(table: Talking) -> None:

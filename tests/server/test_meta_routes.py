@@ -36,6 +36,7 @@ async def test_without_a_database_it_lives_and_does_not_serve(
 
 async def test_metrics_are_what_prometheus_reads(table: Talking) -> None:
     reply = await table.call("GET", "/metrics")
+    assert reply.status_code == 200
     assert reply.headers["Content-Type"].startswith("text/plain; version=")
     assert "# TYPE moot_" in reply.text
 
