@@ -104,20 +104,6 @@ async def test_a_reader_that_leaves_a_live_run_again_and_again_misses_nothing(jo
     assert text_of([frame.data for frame in seen], "beta") == SCRIPTS["even"].answer
 
 
-@pytest.mark.parametrize("number", ["999999", "x", "-1", "1.5", "9" * 40, "\u00b2"])
-async def test_a_number_that_never_was_is_answered_with_one_resync(journey: Journey, number: str) -> None:
-    opened = await journey.finished("lab/quick")
-    run = opened["run"]["id"]
-    path = f"/api/runs/{run}/events"
-    frames = [frame async for frame in journey.server.events(path, {"Last-Event-ID": number})]
-    anew = {"type": "resync", "run": run, "after": 0}
-    assert (frames[0].event, frames[0].id, frames[0].data) == ("resync", None, anew)
-    assert [frame.id for frame in frames[1:]] == list(range(1, len(frames)))
-    if number.isascii() and number.isdigit():
-        again = [frame async for frame in journey.server.events(f"{path}?after={number}")]
-        assert again == frames
-
-
 def memory(server: MootServer) -> int:
     """How many bytes a server's process holds."""
     status = Path(f"/proc/{server.running.pid}/status").read_text("utf-8")

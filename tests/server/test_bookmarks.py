@@ -47,7 +47,7 @@ def test_what_is_no_mark_is_told_by_its_pattern() -> None:
 
 def test_a_number_that_cannot_have_been_is_none() -> None:
     assert [number(text) for text in ("0", "57", "9" * 15)] == [0, 57, 10**15 - 1]
-    assert [number(text) for text in ("", "-1", "x", "9" * 16, "\u0663")] == [None] * 5
+    assert [number(text) for text in ("", "-1", "x", "1.5", "9" * 16, "\u0663", "\u00b2")] == [None] * 7
 
 
 def test_a_resync_names_the_run() -> None:

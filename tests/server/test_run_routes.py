@@ -69,6 +69,14 @@ async def test_a_number_that_never_was_means_to_start_again(table: Talking, numb
     assert numbers(reply.text) == [1, 2, 3, 4, 5]
 
 
+async def test_a_query_of_a_number_that_never_was_is_answered_as_the_header_is(table: Talking) -> None:
+    run = await spoken(table)
+    for number in ("6", "9" * 15):
+        reply = await table.call("GET", f"/api/runs/{run}/events?after={number}")
+        assert reply.content.startswith(resync(run)), number
+        assert numbers(reply.text) == [1, 2, 3, 4, 5]
+
+
 async def test_a_run_that_ends_while_somebody_comes_back_is_told_to_its_end(
     table: Talking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
