@@ -170,6 +170,10 @@ async def test_whoever_can_be_reached_by_others_wants_to_know_who_they_are(tmp_p
         reply = await server.get("/api/discussions")
         assert (reply.status, "/api/login" in reply.body["detail"]) == (401, True)
         assert "moot user add" in server.logged()
+        assert f"open http://localhost:{server.url.rpartition(':')[2]}/ in a browser" in server.logged()
+        page = await server.get("/")  # for everybody
+        assert page.status in {200, 503}, "it may not have been built here"
+        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
     finally:
         await server.close()
 
@@ -184,18 +188,6 @@ def browser(folder: Path, code: int = 0) -> str:
 
 def opened(folder: Path) -> str:
     return (folder / "opened").read_text("utf-8") if (folder / "opened").exists() else ""
-
-
-async def test_the_page_is_there_for_everybody_and_its_address_is_said(tmp_path: Path) -> None:
-    server = MootServer(tmp_path, host="0.0.0.0")
-    try:
-        await server.start()
-        assert f"open http://localhost:{server.url.rpartition(':')[2]}/ in a browser" in server.logged()
-        page = await server.get("/")
-        assert page.status in {200, 503}, "it may not have been built here"
-        assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
-    finally:
-        await server.close()
 
 
 async def test_the_page_is_opened_on_demand(tmp_path: Path) -> None:
