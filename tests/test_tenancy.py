@@ -63,6 +63,7 @@ NOT_TENANTS = {  # providers have the same names for everybody, and servers of t
 }
 
 Headers = dict[str, str]
+# The test of lists and searches takes both in the default ring.
 TOKEN_AND_SLOW_SESSION = ("token", pytest.param("session", marks=pytest.mark.slow))
 
 
@@ -231,7 +232,7 @@ async def test_another_s_id_in_a_path_is_not_there(stage: Stage, credential: str
     assert await stage.state() == before
 
 
-@pytest.mark.parametrize("credential", ["token", "session"])
+@pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_another_s_id_inside_one_s_own_thing_is_not_there(stage: Stage, credential: str) -> None:
     who = stage.bob[credential]
     mine = (await stage.server.post("/api/projects", {"name": "Bob's"}, who)).body["id"]
@@ -367,7 +368,7 @@ async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, creden
     assert (await server.get(f"/api/discussions?project={project}", who)).body["discussions"] == []
 
 
-@pytest.mark.parametrize("credential", ["token", "session"])
+@pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, credential: str) -> None:
     server, who = stage.server, stage.bob[credential]
     slow = {"message": SECRET, "participants": ["scripted/silence"]}
@@ -395,7 +396,7 @@ async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, crede
     await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=stage.ada)
 
 
-@pytest.mark.parametrize("credential", ["token", "session"])
+@pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_another_s_discussion_and_runs_cannot_be_watched(stage: Stage, credential: str) -> None:
     server, who = stage.server, stage.bob[credential]
     mine = await stage.opened(who)
@@ -458,7 +459,7 @@ async def test_a_stream_ends_soon_when_its_token_is_taken_away(stage: Stage) -> 
             assert [frame async for frame in changes] == []
 
 
-@pytest.mark.parametrize("credential", ["token", "session"])
+@pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)
 async def test_another_s_discussion_cannot_be_referred_to(stage: Stage, credential: str) -> None:
     server, who = stage.server, stage.bob[credential]
     titles = [one["title"] for one in (await server.get("/api/discussions", stage.ada)).body["discussions"]]
