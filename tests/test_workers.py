@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -29,9 +28,9 @@ async def pair(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
 
 @shared
 async def test_a_stop_reaches_the_model_from_any_worker(pair: Site) -> None:
-    took = [await stopped_by_another(pair, f"endless-{number}") for number in range(3)]
-    figure(f"stop by another worker: median {median(took) * 1000:.0f} ms, worst {max(took) * 1000:.0f} ms")
-    assert median(took) < 20
+    took = await stopped_by_another(pair, "endless-a")
+    figure(f"stop by another worker: {took * 1000:.0f} ms")
+    assert took < 20
 
 
 async def stopped_by_another(here: Site, model: str) -> float:
