@@ -49,7 +49,6 @@ async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootSer
     await expect(second.get_by_text("Asking, round 1 of 1", exact=True)).to_have_count(2)
     await expect(second.get_by_role("region", name="What it comes to")).to_be_visible()
     await expect(page.get_by_role("region", name="Who answers next")).to_have_count(1)
-    await page.emulate_media(color_scheme="dark")
 
 
 async def test_a_synthesis_is_asked_for_within_the_discussion(server: MootServer, page: Page) -> None:

@@ -111,7 +111,6 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     await expect(thread.locator(f"#{told}")).to_contain_text("the first answers of the others")
     await page.keyboard.press("Escape")
     await expect(thread).to_have_count(0)
-    await page.emulate_media(color_scheme="dark")
 
 
 async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(
