@@ -145,6 +145,19 @@ async def test_a_call_is_streamed_stored_and_told_in_a_transcript(here: Place) -
         assert written.count("moot: a meeting") > 1
 
 
+async def test_a_run_calls_a_tool_of_moot_s_own(here: Place) -> None:
+    seat = {"model": "scripted/librarian", "tools": ["moot/search_knowledge"]}
+    started = await here.open(participants=[seat])
+    events = await here.ended(started["run"]["id"])
+    (call,) = [event for event in events if event["type"] == "tool_call"]
+    (result,) = [event for event in events if event["type"] == "tool_result"]
+    assert (call["call_id"], call["name"]) == (result["call_id"], "moot/search_knowledge")
+    assert (result["content"].partition(".")[0], result["is_error"]) == ("Nothing was found", False)
+    turn = await here.turn(started["discussion"]["id"])
+    assert turn["content"].endswith(f"This is what is known:\n\n{result['content']}")
+    assert [use["name"] for use in turn["tools"]] == ["moot/search_knowledge"]
+
+
 async def test_somebody_is_asked_and_the_other_lane_goes_on(here: Place) -> None:
     run = (await here.open("writer", "reader", mode="parallel"))["run"]["id"]
     wanted = await here.of_type(run, "approval_wanted")
