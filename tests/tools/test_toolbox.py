@@ -22,8 +22,7 @@ from moot.tools.toolbox import Toolbox
 from tests.store.people import ANNA, discuss, settled
 from tests.tools.servers import at_an_address, by_address, by_command
 
-# By command or by address is a matter of the connection alone, and test_mcp.py calls tools by command too.
-KINDS = ("fake", "own", pytest.param("command", marks=pytest.mark.slow), "address")
+KINDS = ("fake", "own", "command", "address")
 
 
 class Case(Struct):
