@@ -134,24 +134,6 @@ async def test_what_happens_elsewhere_is_seen_at_once(server: MootServer, page: 
     await expect(link.get_by_label("is generating")).to_have_count(0)
 
 
-async def test_keys_reach_everything_and_say_so(server: MootServer, page: Page) -> None:
-    id = await opened(server, "echo")
-    await page.goto(f"{server.url}/d/{id}")
-    await expect(page.get_by_role("article")).to_contain_text("About Tables?")
-    await page.locator("#main").focus()
-    await page.keyboard.press("?")
-    help = page.get_by_role("dialog", name="Keys")
-    await expect(help).to_contain_text("Search discussions")
-    await axe(page, within=help)
-    await page.keyboard.press("Escape")
-    await expect(help).to_have_count(0)
-    await page.keyboard.press("/")
-    await expect(page.get_by_label("Search discussions")).to_be_focused()
-    await gone_to(page, "u", f"{server.url}/usage")
-    await page.go_back()
-    await expect(page.get_by_role("article")).to_contain_text("About Tables?")
-
-
 async def test_a_long_title_leaves_room_for_where_something_was_found(server: MootServer, page: Page) -> None:
     await opened(
         server, "echo", title="A title that is surely too long for one line of the list beside a discussion"
@@ -194,8 +176,16 @@ async def test_what_the_sheet_of_keys_lists_works(server: MootServer, page: Page
             "@",
         ]
     )
+    await expect(help).to_contain_text("Search discussions")
+    await axe(page, within=help)
     await page.keyboard.press("Escape")
-    places = {"u": "usage", "p": "personas", "j": "projects", "k": "models"}
+    await expect(help).to_have_count(0)
+    await page.keyboard.press("/")
+    await expect(page.get_by_label("Search discussions")).to_be_focused()
+    await gone_to(page, "u", f"{server.url}/usage")
+    await page.go_back()
+    await expect(page.get_by_role("article")).to_contain_text("About Tables?")
+    places = {"p": "personas", "j": "projects", "k": "models"}
     for key, path in places.items():
         await gone_to(page, key, f"{server.url}/{path}")
     await page.goto(f"{server.url}/d/{id}")
