@@ -6,6 +6,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
+from tests.page.focus import focus_is_seen
 from tests.page.frames import words_of
 from tests.page.reading import at_rest, opened
 from tests.serving import MootServer
@@ -167,6 +168,16 @@ async def test_an_answer_is_given_anew_chosen_edited_and_looked_behind(
     await page.keyboard.press("Escape")
     await expect(sheet).to_have_count(0)
 
+    # Assertions are about the version that counts, not about the one that is looked at.
+    await at_rest(page)
+    counts = await words_of(echo.locator(".markdown"))
+    await echo.get_by_role("button", name="Earlier version").click()
+    await expect(echo.locator(".markdown")).to_have_text("Because it has no head.")
+    await more(page, "Echo", "Assertions")
+    trial = page.get_by_role("dialog", name="Assertions about")
+    assert counts != "Because it has no head."
+    await expect(trial.get_by_role("blockquote")).to_contain_text(counts)
+
 
 async def test_one_is_stopped_while_the_other_goes_on_and_a_new_version_comes_live_in_its_card(
     server: MootServer, page: Page
@@ -246,8 +257,9 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     cards = page.get_by_role("article")
     await expect(cards).to_have_count(3)
     await stand(page, 3)
-    await page.get_by_role("button", name="One column").click()
+    await page.get_by_role("button", name="One column").press("Enter")
     await stand(page, 1, 1, 1)
+    await focus_is_seen(page)
     await page.get_by_role("button", name="Two columns").click()
     await stand(page, 2, 1)
     await page.reload()
@@ -256,11 +268,13 @@ async def test_answers_stand_in_columns_or_behind_tabs_and_on_a_phone_dots_say_w
     await page.get_by_role("button", name="Three columns").click()
     await stand(page, 3)
 
-    await page.get_by_role("button", name="Tabs").click()
+    await page.get_by_role("button", name="Tabs").press("Enter")
     await expect(cards).to_have_count(1)
+    await focus_is_seen(page)
     await page.get_by_role("tab", name="Echo").focus()
     await page.keyboard.press("ArrowRight")
     await expect(card(page, "Steady")).to_be_visible()
+    await focus_is_seen(page)
     await axe(page)
     # Whom one addresses alone has no tabs, and as much room as with them.
     with_tabs = await cards.bounding_box()

@@ -7,6 +7,7 @@ from pathlib import Path
 from playwright.async_api import FilePayload, Locator, Page, Request, Route, expect
 
 from tests.page.axe import axe
+from tests.page.focus import focus_is_seen
 from tests.page.reading import at_rest, opened
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
@@ -210,8 +211,9 @@ async def test_who_speaks_is_interrupted_stopped_and_let_go_on(server: MootServe
     go_on = page.get_by_role("group", name="Let them go on")
     await go_on.get_by_label("For how many turns").press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
-    await page.get_by_role("button", name="Stop", exact=True).click()
+    await page.get_by_role("button", name="Stop", exact=True).press("Enter")
     await expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    await focus_is_seen(page)
 
 
 async def test_what_is_not_taken_is_kept_and_said_beside_the_box(

@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
+from tests.page.focus import focus_is_seen
 from tests.page.patience import TOASTS_STAY
 from tests.page.reading import at_rest, opened
 from tests.page.test_lesson import LESSON
@@ -13,13 +14,6 @@ from tests.serving import MootServer
 
 MOST_STEPS = 60
 IS_FOCUSED = "(all) => all.length === 1 && all[0] === document.activeElement"
-FOCUS = """() => {
-    const here = document.activeElement;
-    if (!here || here === document.body) return "nothing has the focus";
-    const isFramed = (one) => getComputedStyle(one).outlineStyle !== "none";
-    const around = [here, here.parentElement, here.parentElement.parentElement];
-    return around.some(isFramed) || here.id === "main" ? "" : `no focus is seen on ${here.outerHTML.slice(0, 200)}`;
-}"""
 
 
 async def walk(page: Page, goal: Locator, key: str = "Tab") -> None:
@@ -37,12 +31,6 @@ async def press(page: Page, goal: Locator, *keys: str, by: str = "Tab") -> None:
     await walk(page, goal, by)
     for key in keys or ("Enter",):
         await page.keyboard.press(key)
-
-
-async def focus_is_seen(page: Page) -> None:
-    """Fail where an act has taken the focus away, or where nobody sees it."""
-    trouble = await page.evaluate(FOCUS)
-    assert not trouble, trouble
 
 
 async def more(page: Page, place: Locator, item: str) -> None:
@@ -109,7 +97,7 @@ async def test_an_answer_is_worked_on_by_keys_alone_and_the_focus_is_never_lost(
     await focus_is_seen(page)
 
 
-@pytest.mark.slow  # its steps have journeys with the mouse; the other journeys here show the keys
+@pytest.mark.slow  # the journey of versions in test_card.py shows it for a card, and the other journeys here the keys
 async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_about_what_counts(
     server: MootServer, page: Page
 ) -> None:
@@ -132,7 +120,7 @@ async def test_a_line_of_a_lesson_is_given_by_another_model_and_assertions_are_a
     await expect(trial.get_by_role("blockquote")).to_contain_text("A table has no head")
 
 
-@pytest.mark.slow  # its steps have journeys with the mouse; the other journeys here show the keys
+@pytest.mark.slow  # journeys in test_card.py, test_composer.py, test_share.py and test_shell.py show the focus after each act
 async def test_a_table_is_stopped_laid_out_renamed_and_archived_by_keys_alone(
     server: MootServer, page: Page
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
+from tests.page.focus import focus_is_seen
 from tests.page.patience import TOASTS_STAY
 from tests.page.reading import choose, discussed
 from tests.page.watching import Watch
@@ -41,12 +42,14 @@ async def test_a_discussion_is_taken_along_written_down_and_archived(server: Moo
     await expect(dialog).to_have_count(0)
     assert "#msg_" in page.url
 
-    await menu.click()
-    await page.get_by_role("menuitem", name="Archive").click()
+    await menu.press("Enter")
+    await page.get_by_role("menuitem", name="Archive").press("Enter")
     shelf = page.get_by_role("navigation", name="Discussions")
     await expect(shelf.get_by_role("link", name="Round or square?")).to_have_count(0)
-    await page.get_by_role("button", name="Undo").click()
+    await focus_is_seen(page)
+    await page.get_by_role("button", name="Undo").press("Enter")
     await expect(shelf.get_by_role("link", name="Round or square?")).to_be_visible()
+    await focus_is_seen(page)
 
 
 async def argued(server: MootServer) -> tuple[str, list[Any], Any]:

@@ -7,6 +7,7 @@ from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.page.axe import axe
 from tests.page.contexts import Contexts
+from tests.page.focus import focus_is_seen
 from tests.page.patience import TOASTS_STAY
 from tests.page.phone import WIDTH, phone, swipe
 from tests.page.reading import opened
@@ -247,13 +248,14 @@ async def test_light_is_chosen_where_the_system_is_dark(server: MootServer, page
 async def test_a_title_is_changed_where_it_stands(server: MootServer, page: Page) -> None:
     id = await opened(server, "echo")
     await page.goto(f"{server.url}/d/{id}")
-    await page.get_by_role("button", name="Tables", exact=True).click()
+    await page.get_by_role("button", name="Tables", exact=True).press("Enter")
     title = page.get_by_label("Title")
     await title.fill("Round tables")
     await title.dispatch_event("keydown", {"key": "Enter", "isComposing": True})
     await expect(title).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="Round tables")).to_be_visible()
+    await focus_is_seen(page)
     await expect(page.get_by_role("link", name="Round tables")).to_be_visible()
 
 
