@@ -38,8 +38,9 @@ async def begun(server: MootServer, page: Page) -> Any:
 
 
 async def test_first_visit_offers_a_table_that_costs_nothing_when_there_is_no_key(
-    server: MootServer, page: Page
+    server: MootServer, page: Page, watch: Watch
 ) -> None:
+    watch.allow("ERR_")  # the question is not let through, so that no model has to answer
     await page.goto(server.url)
     await expect(page.get_by_label("Your question")).to_be_focused()
     await expect(page.get_by_text("Ready now, without any key")).to_be_visible()
@@ -50,6 +51,16 @@ async def test_first_visit_offers_a_table_that_costs_nothing_when_there_is_no_ke
     await page.get_by_role("button", name="Explain to a cook why the sky is blue.").click()
     await expect(page.get_by_label("Your question")).to_have_value("Explain to a cook why the sky is blue.")
     await expect(page.get_by_role("button", name="Costs nothing, 2 calls")).to_be_visible()
+
+    await page.route("**/api/discussions", lambda route: route.abort())
+    async with page.expect_request(
+        lambda one: (one.method, one.url) == ("POST", f"{server.url}/api/discussions")
+    ) as asked:
+        await page.keyboard.press("Enter")
+    sent = (await asked.value).post_data_json
+    assert sent["message"] == "Explain to a cook why the sky is blue."
+    assert [one["persona"] for one in sent["participants"]] == ["shipped_scientist", "shipped_advocate"]
+    await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
 
 
 @pytest.mark.slow  # the embedded model computes its answers here
