@@ -7,10 +7,28 @@ from typing import Any, cast
 from playwright.async_api import Locator, Page
 
 from tests.page.contexts import PHONE, Contexts
+from tests.page.frames import frames_pass
 from tests.page.watching import Watch
 
 WIDTH = PHONE["width"]
 STEPS = 12  # of a finger that is drawn over the screen
+# What can be touched and is too small for a finger.
+SMALL = """() => {
+    const ACTS = "a[href], button, input, select, textarea, summary, [role=tab], [role=switch], [role=slider]";
+    const target = (one) => (one.matches("input[type=radio], input[type=checkbox]") && one.closest("label")) || one;
+    const isInText = (one) => one.matches("a") && getComputedStyle(one).display === "inline";
+    return [...document.querySelectorAll(ACTS)]
+        .filter((one) => !isInText(one) && !one.matches("[type=file]"))
+        .map(target)
+        .filter((one) => one.checkVisibility({ visibilityProperty: true }) && !one.closest("[inert], .skip"))
+        .map((one) => ({ one, box: one.getBoundingClientRect() }))
+        .filter(({ box }) => box.width > 2 && box.height > 2 && Math.min(box.width, box.height) < 24)
+        .map(({ one, box }) => `${Math.round(box.width)} x ${Math.round(box.height)}: ${one.outerHTML.slice(0, 160)}`);
+}"""
+# What is wider than the screen.
+WIDE = """() => [...document.querySelectorAll("html, main, dialog[open], dialog[open] .content")]
+    .filter((one) => one.scrollWidth > one.clientWidth + 1)
+    .map((one) => `${one.tagName} ${one.className} is ${one.scrollWidth} wide`)"""
 
 
 @asynccontextmanager
@@ -38,4 +56,25 @@ async def swipe(what: Locator, distance: int) -> None:
     for step in range(1, STEPS + 1):
         await touch("touchMove", begin + distance * step / STEPS)
     await touch("touchEnd")
+    await chromium.detach()
+
+
+async def fits(page: Page) -> None:
+    """Fail where something is too wide for the screen, or too small for a finger."""
+    troubles = [*await page.evaluate(WIDE), *await page.evaluate(SMALL)]
+    assert not troubles, "\n".join(troubles)
+
+
+async def fits_a_phone(page: Page) -> None:
+    """Turn the screen of a desktop into that of a phone for a moment, and see that the view fits it."""
+    before = page.viewport_size
+    assert before is not None
+    chromium = await page.context.new_cdp_session(page)
+    await chromium.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    await page.set_viewport_size(PHONE)
+    await page.wait_for_function("matchMedia('(pointer: coarse)').matches")
+    await frames_pass(page, 2)  # so that the page has heard of its new size
+    await fits(page)
+    await page.set_viewport_size(before)
+    await chromium.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
     await chromium.detach()

@@ -5,6 +5,7 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
+from tests.page.phone import fits_a_phone
 from tests.serving import MootServer
 
 TABLE: dict[str, Any] = {
@@ -49,6 +50,7 @@ async def test_advisors_ask_at_first_and_one_that_rests_is_woken(server: MootSer
     await expect(second.get_by_text("Asking, round 1 of 1", exact=True)).to_have_count(2)
     await expect(second.get_by_role("region", name="What it comes to")).to_be_visible()
     await expect(page.get_by_role("region", name="Who answers next")).to_have_count(1)
+    await fits_a_phone(page)
 
 
 async def test_a_synthesis_is_asked_for_within_the_discussion(server: MootServer, page: Page) -> None:

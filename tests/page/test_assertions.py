@@ -3,6 +3,7 @@
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
+from tests.page.phone import fits_a_phone
 from tests.serving import MootServer
 
 
@@ -62,6 +63,7 @@ async def test_an_answer_is_judged_improved_accepted_and_undone(server: MootServ
     await expect(trial.get_by_label("Assertions, one a line")).to_have_value("")
     await trial.get_by_role("button", name="Undo").click()
     await expect(trial.get_by_role("button", name="Accept")).to_be_visible()
+    await fits_a_phone(page)
     assert (
         not (await server.get(f"/api/discussions/{id}")).body["discussion"]["participants"][0].get("persona")
     )

@@ -6,6 +6,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
+from tests.page.phone import fits_a_phone
 from tests.serving import MootServer
 
 PHONE_WIDTH, PHONE_HEIGHT = 390, 844
@@ -109,8 +110,11 @@ async def test_quotes_and_links_lead_into_folds_and_threads(server: MootServer, 
     thread = page.get_by_role("dialog", name="Beta's thread")
     await expect(thread.locator(f"#{told}")).to_be_in_viewport()
     await expect(thread.locator(f"#{told}")).to_contain_text("the first answers of the others")
+    await fits_a_phone(page)
     await page.keyboard.press("Escape")
     await expect(thread).to_have_count(0)
+    await expect(page.get_by_role("region", name="Claims")).to_be_visible()
+    await fits_a_phone(page)
 
 
 async def test_a_claims_quote_has_an_address_and_back_leads_to_the_claim(

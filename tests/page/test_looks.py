@@ -8,28 +8,13 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.page.axe import axe
 from tests.page.contexts import Contexts
-from tests.page.phone import phone
+from tests.page.phone import fits, phone
 from tests.page.reading import discussed, opened
 from tests.page.test_advisors import TABLE
 from tests.page.test_lesson import LESSON
 from tests.serving import MootServer
 
 DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
-SMALL = """() => {
-    const ACTS = "a[href], button, input, select, textarea, summary, [role=tab], [role=switch], [role=slider]";
-    const target = (one) => (one.matches("input[type=radio], input[type=checkbox]") && one.closest("label")) || one;
-    const isInText = (one) => one.matches("a") && getComputedStyle(one).display === "inline";
-    return [...document.querySelectorAll(ACTS)]
-        .filter((one) => !isInText(one) && !one.matches("[type=file]"))
-        .map(target)
-        .filter((one) => one.checkVisibility({ visibilityProperty: true }) && !one.closest("[inert], .skip"))
-        .map((one) => ({ one, box: one.getBoundingClientRect() }))
-        .filter(({ box }) => box.width > 2 && box.height > 2 && Math.min(box.width, box.height) < 24)
-        .map(({ one, box }) => `${Math.round(box.width)} x ${Math.round(box.height)}: ${one.outerHTML.slice(0, 160)}`);
-}"""
-WIDE = """() => [...document.querySelectorAll("html, main, dialog[open], dialog[open] .content")]
-    .filter((one) => one.scrollWidth > one.clientWidth + 1)
-    .map((one) => `${one.tagName} ${one.className} is ${one.scrollWidth} wide`)"""
 
 View = Callable[[Page], Awaitable[None]]
 
@@ -175,6 +160,7 @@ OTHERS = (
 )
 
 
+# The journeys of the other views show in the default ring that nothing is too wide or too small, with `fits_a_phone`.
 @pytest.mark.parametrize("view", [*FIRST, *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS)])
 async def test_every_view_fits_a_phone_and_is_readable_in_the_dark(
     server: MootServer, page: Page, contexts: Contexts, view: Callable[[MootServer], Awaitable[View]]
@@ -185,5 +171,4 @@ async def test_every_view_fits_a_phone_and_is_readable_in_the_dark(
         for here in (small, page):
             await show(here)
             await axe(here)
-        troubles = [*await small.evaluate(WIDE), *await small.evaluate(SMALL)]
-        assert not troubles, "\n".join(troubles)
+        await fits(small)

@@ -9,6 +9,7 @@ from moot.lab.server import Lab
 from moot.lab.server import serving as performing
 from moot.providers.scripts import BUILT_IN, Script, Scripts
 from tests.page.axe import axe
+from tests.page.phone import fits_a_phone
 from tests.page.visiting import visiting
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -32,6 +33,7 @@ async def test_a_key_is_added_replaced_and_removed_and_never_shown(
             await expect(page.get_by_role("region", name="Not running")).to_contain_text("vllm serve")
             await expect(wanting).to_contain_text("ANTHROPIC_API_KEY")
             await axe(page)
+            await fits_a_phone(page)
 
             await wanting.get_by_role("button", name="Add a key for club").click()
             field = page.get_by_label("Key for club")

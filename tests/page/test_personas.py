@@ -7,6 +7,7 @@ from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
 from tests.page.patience import PATIENCE_SECONDS
+from tests.page.phone import fits_a_phone
 from tests.page.reading import opened
 from tests.serving import MootServer
 
@@ -16,6 +17,7 @@ async def test_a_shipped_persona_is_read_and_a_copy_of_it_is_changed(server: Moo
     shipped = page.get_by_role("region", name="Included with Moot")
     await expect(shipped.get_by_role("button", name="Advocate", exact=True)).to_be_visible()
     await axe(page)
+    await fits_a_phone(page)
     await page.get_by_label("Search personas").fill("teacher")
     await expect(shipped.get_by_role("listitem")).to_have_count(1)
 
@@ -46,6 +48,7 @@ async def test_a_persona_is_made_changed_and_deleted(server: MootServer, page: P
     await editor.get_by_label("Traits").fill("blunt, patient")
     await editor.get_by_role("radio", name="Rust").check()
     await axe(page, within=editor)
+    await fits_a_phone(page)
     await editor.get_by_role("button", name="Add persona").click()
     card = page.get_by_role("region", name="Your own").get_by_role("listitem").filter(has_text="Joiner")
     await expect(card).to_contain_text("blunt · patient")

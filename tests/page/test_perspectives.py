@@ -5,6 +5,7 @@ import json
 from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
+from tests.page.phone import fits_a_phone
 from tests.page.watching import Watch
 from tests.serving import MootServer
 
@@ -29,6 +30,7 @@ async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
     await expect(wizard.get_by_role("alert")).to_contain_text("nobody")
     await wizard.get_by_role("combobox", name="Model that proposes them").fill("scripted/clerk")
     await axe(page, within=wizard)
+    await fits_a_phone(page)
     await wizard.get_by_role("button", name="Next").click()
     await wizard.get_by_label("Who has to agree?").fill("My family.")
     await wizard.get_by_role("button", name="Propose voices").click()
@@ -39,6 +41,7 @@ async def test_a_situation_leads_to_voices_and_one_becomes_a_persona(
     await penelope.get_by_role("button", name="Add").click()
     await expect(penelope).to_contain_text("Added")
     await axe(page, within=wizard)
+    await fits_a_phone(page)
     assert "Penelope" in (await server.get("/api/personas")).text
     await penelope.get_by_role("button", name="Undo").click()
     await expect(penelope.get_by_role("button", name="Add")).to_be_visible()

@@ -7,6 +7,7 @@ from playwright.async_api import Page, expect
 
 from tests.page.axe import axe
 from tests.page.patience import TOASTS_STAY
+from tests.page.phone import fits_a_phone
 from tests.page.reading import choose, discussed
 from tests.page.watching import Watch
 from tests.serving import MootServer
@@ -49,6 +50,7 @@ async def test_a_project_is_made_changed_written_about_and_deleted(server: MootS
     await page.get_by_role("button", name="Undo").click()
     await expect(posts).to_contain_text("Draft")
     await axe(page, within=posts)
+    await fits_a_phone(page)
     await posts.get_by_role("button", name="More about The floor is done").click()
     await page.get_by_role("menuitem", name="Delete").click()
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
@@ -110,9 +112,13 @@ async def test_what_was_learnt_is_written_down_searched_and_consolidated(
     await expect(found).to_contain_text("seen 4 times")
     await expect(found.get_by_role("list", name="Evidence")).to_contain_text("Corners stay unused")
     await axe(page)
+    await fits_a_phone(page)
 
     await discussions.get_by_role("link", name="Begin one").click()
     await expect(page.get_by_role("combobox", name=re.compile("^Project"))).to_have_value(project)
+    await page.goto(f"{server.url}/projects")
+    await expect(page.get_by_role("link", name="Kitchen")).to_be_visible()
+    await fits_a_phone(page)
 
 
 async def test_patterns_that_somebody_else_looks_for_are_read_until_they_are_there(
