@@ -56,7 +56,7 @@ async def test_first_visit_offers_a_table_that_costs_nothing_when_there_is_no_ke
     async with page.expect_request(
         lambda one: (one.method, one.url) == ("POST", f"{server.url}/api/discussions")
     ) as asked:
-        await page.keyboard.press("Enter")
+        await page.get_by_label("Your question").press("Enter")
     sent: Any = (await asked.value).post_data_json
     assert sent["message"] == "Explain to a cook why the sky is blue."
     assert [one["persona"] for one in sent["participants"]] == ["shipped_scientist", "shipped_advocate"]
