@@ -24,12 +24,6 @@ export class Desk {
   cap = $state<number | null>(null);
   readonly uploads = new Uploads();
   readonly once: Once;
-  /** All of it, as the server takes it. */
-  readonly message = $derived({
-    message: this.words.trim(),
-    to: this.to.length ? this.to : null,
-    files: this.uploads.stored.map((one) => one.id),
-  });
   /** Where it is written, while that is shown. */
   box: HTMLTextAreaElement | null = null;
   #draft;
@@ -42,6 +36,15 @@ export class Desk {
     this.to = to;
     this.cap = cap;
     this.uploads.put(files);
+  }
+
+  /** All of it, as the server takes it. A desk outlives the view that made it, which a `$derived` would not. */
+  get message() {
+    return {
+      message: this.words.trim(),
+      to: this.to.length ? this.to : null,
+      files: this.uploads.stored.map((one) => one.id),
+    };
   }
 
   keep(): void {

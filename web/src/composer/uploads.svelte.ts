@@ -25,10 +25,19 @@ export class Uploads {
   objections = $state.raw<readonly string[]>([]);
   #stops = new Map<string, () => void>();
 
-  readonly stored = $derived(this.all.flatMap((one) => one.stored ?? []));
-  readonly isBusy = $derived(this.all.some((one) => !one.stored && !one.trouble));
-  /** Some did not arrive, and nobody has taken them away yet. */
-  readonly isFailed = $derived(this.all.some((one) => one.trouble !== ""));
+  // No `$derived`: it would end with the view that made this, and a draft outlives that.
+  get stored(): readonly StoredFile[] {
+    return this.all.flatMap((one) => one.stored ?? []);
+  }
+
+  get isBusy(): boolean {
+    return this.all.some((one) => !one.stored && !one.trouble);
+  }
+
+  /** Some did not arrive and were not removed yet. */
+  get isFailed(): boolean {
+    return this.all.some((one) => one.trouble !== "");
+  }
 
   add(files: readonly File[]): void {
     const taken = admitted(files, this.all.length);
