@@ -16,6 +16,7 @@ from moot.lab.openai import OpenAIDialect
 from moot.model.chunks import Usage
 from moot.model.errors import ProviderError
 from moot.model.requests import ModelRequest, user
+from moot.providers import http
 from moot.providers.catalogue import Api
 from moot.providers.http import HttpProvider
 from moot.providers.registry import WIRES
@@ -179,7 +180,10 @@ async def asked(served: Served) -> AsyncIterator[HttpProvider]:
     await transport.aclose()
 
 
-async def test_one_connection_serves_many_answers_though_their_end_comes_late() -> None:
+async def test_one_connection_serves_many_answers_though_their_end_comes_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "DRAIN_SECONDS", 60.0)
     async with answering(HELLO, DONE, pause=0.002) as served, asked(served) as provider:
         for _ in range(5):
             assert (await take(provider, "x")).result.status == "completed"

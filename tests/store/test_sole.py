@@ -13,7 +13,7 @@ from moot.store.database import Database
 from moot.store.sole import solely
 from tests.databases import migrated
 
-TAKES_SECONDS = 30.0
+TAKES_SECONDS = 60.0
 HELD = """
     SELECT pg_terminate_backend(pid) FROM pg_locks
     WHERE locktype = 'advisory' AND granted
@@ -102,4 +102,4 @@ async def test_whoever_loses_hold_of_it_ends_and_begins_anew_when_it_is_free(pos
         await until(lambda: server.is_at_it)
         async with postgres.write() as connection:
             await connection.execute(text(HELD))
-        await until(lambda: server.begun == 2)
+        await until(lambda: server.begun >= 2)

@@ -1,8 +1,50 @@
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from moot.streams import guard as module
 from moot.streams.guard import Guard
+
+
+class Clock:
+    """The loop of a guard, and its `asyncio`: time passes only when a test says so."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._timers: list[asyncio.TimerHandle] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    def get_running_loop(self) -> "Clock":
+        return self
+
+    def time(self) -> float:
+        return self._now
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, (), asyncio.get_running_loop())
+        self._timers.append(timer)
+        return timer
+
+    def go_on(self, seconds: float) -> None:
+        """Let time pass, and call what is due at the time for which it was asked."""
+        until = self._now + seconds
+        while due := [timer for timer in self._timers if timer.when() <= until and not timer.cancelled()]:
+            timer = min(due)
+            self._timers.remove(timer)
+            self._now = timer.when()
+            timer._run()
+        self._now = until
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "asyncio", clock)
+    return clock
 
 
 async def test_silence_ends_the_scope() -> None:
@@ -11,12 +53,13 @@ async def test_silence_ends_the_scope() -> None:
     assert guard.ending == "idle"
 
 
-async def test_touching_keeps_it_open_until_the_total() -> None:
-    async with Guard(idle=0.05, total=0.2) as guard:
-        while True:
-            await asyncio.sleep(0.005)
+async def test_touching_keeps_it_open_until_the_total(clock: Clock) -> None:
+    async with Guard(idle=5, total=20) as guard:
+        for _ in range(5):
+            clock.go_on(4)
+            await asyncio.sleep(0)
             guard.touch()
-    assert guard.ending == "total"
+    assert (guard.ending, clock.time()) == ("total", 20)
 
 
 async def test_it_ends_for_a_named_reason_and_leaves_the_task_alive() -> None:
@@ -70,9 +113,11 @@ async def test_after_it_ended_nothing_fires() -> None:
     assert guard.ending is None
 
 
-async def test_a_slow_reader_is_not_a_silent_provider() -> None:
-    async with Guard(idle=0.02, total=10) as guard:
+async def test_a_slow_reader_is_not_a_silent_provider(clock: Clock) -> None:
+    async with Guard(idle=2, total=100) as guard:
         with guard.undisturbed:
-            await asyncio.sleep(0.08)
+            clock.go_on(9)
+            await asyncio.sleep(0)
+        clock.go_on(1.5)
         await asyncio.sleep(0)
     assert guard.ending is None

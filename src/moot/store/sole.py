@@ -10,6 +10,7 @@ from moot.model.errors import StoreUnavailable
 from moot.store.database import POSTGRES_ERRORS, Database, connected, mapped_errors
 
 LOOK_SECONDS = 5.0
+ANSWER_SECONDS = 5.0
 TAKE = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
 
 Work = Callable[[], Coroutine[Any, Any, None]]
@@ -71,4 +72,4 @@ async def _until_lost(connection: Any) -> None:
         while not connection.is_closed():
             with suppress(TimeoutError):
                 await asyncio.wait_for(lost.wait(), LOOK_SECONDS)
-            await connection.fetchval("SELECT 1", timeout=LOOK_SECONDS)
+            await connection.fetchval("SELECT 1", timeout=ANSWER_SECONDS)
