@@ -49,11 +49,12 @@ SCRIPTS = {
 
 
 class RecordingLab(Lab):
-    """A lab that remembers what it was sent."""
+    """A lab that remembers what it was sent. A model in `held` answers once its event is set."""
 
     def __init__(self) -> None:
         super().__init__(Scripts(SCRIPTS))
         self.bodies: list[Any] = []
+        self.held: dict[str, asyncio.Event] = {}
 
     def app(self) -> web.Application:
         @web.middleware
@@ -61,7 +62,10 @@ class RecordingLab(Lab):
             request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
         ) -> web.StreamResponse:
             if request.can_read_body:
-                self.bodies.append(await request.json())
+                body = await request.json()
+                self.bodies.append(body)
+                if held := self.held.get(body.get("model")):
+                    await held.wait()
             return await handler(request)
 
         app = super().app()

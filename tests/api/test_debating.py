@@ -1,5 +1,7 @@
 """Journeys through a debate: who says what to whom, what is found in it, what fails, and what is tried again."""
 
+import asyncio
+from contextlib import aclosing
 from itertools import chain
 from typing import Any
 
@@ -19,6 +21,16 @@ async def thread(journey: Journey, run: str, participant: str) -> list[tuple[str
     reply = await journey.server.get(f"/api/runs/{run}/lanes/{participant}/messages")
     assert reply.status == 200, reply.text
     return [(message["role"], message["content"]) for message in reply.body["messages"]]
+
+
+async def seen(journey: Journey, run: str, kind: str, participant: str, times: int = 1) -> None:
+    """Wait until events of a participant came so many times."""
+    async with aclosing(journey.server.events(f"/api/runs/{run}/events")) as frames:
+        async for frame in frames:
+            times -= (frame.data["type"], frame.data.get("participant")) == (kind, participant)
+            if not times:
+                return
+    raise AssertionError(f"{kind} of {participant} is missing")
 
 
 def stages(events: list[Any]) -> list[str]:
@@ -171,13 +183,14 @@ async def test_a_lane_is_stopped_while_the_others_go_on(journey: Journey) -> Non
 
 
 async def test_a_lane_that_fails_is_tried_again_while_the_others_still_speak(journey: Journey) -> None:
+    journey.lab.held["even"] = asyncio.Event()
     started = await opened(journey, "lab/even", "lab/slip")
     run = started["run"]["id"]
-    async for frame in journey.server.events(f"/api/runs/{run}/events"):
-        if frame.data["type"] == "turn_ended" and frame.data["participant"] == "beta":
-            break
+    await seen(journey, run, "turn_ended", "beta")
     again = await journey.server.post(f"/api/runs/{run}/lanes/beta/retry")
     assert again.status == 202, again.text
+    await seen(journey, run, "turn_started", "beta", times=2)
+    journey.lab.held.pop("even").set()
     events = await journey.server.heard(run)
     assert stages(events) == ["initial", "debate", "synthesis"], "nothing is made twice"
     assert [e["status"] for e in events if e["type"] == "turn_ended" and e["participant"] == "beta"] == [

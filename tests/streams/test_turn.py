@@ -22,7 +22,10 @@ from moot.model.faults import fault
 from moot.streams.act import Act
 from moot.streams.stop import Stop
 from moot.streams.turn import Limits, StreamResult, listen
+from tests.streams.clock import Clock, clock
 from tests.taking import PATIENT
+
+__all__ = ["clock"]
 
 
 async def said(*batches: list[Chunk], hang: bool = False) -> AsyncGenerator[list[Chunk], None]:
@@ -251,11 +254,12 @@ async def test_what_was_held_back_is_told_at_the_end() -> None:
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "1 <"
 
 
-async def test_content_that_is_only_captured_is_progress_too() -> None:
+async def test_content_that_is_only_captured_is_progress_too(clock: Clock) -> None:
     async def small_print() -> AsyncGenerator[list[Chunk], None]:
         yield [Text("Yes.<details>")]
         for _ in range(8):
-            await asyncio.sleep(0.2)
+            clock.go_on(0.2)
+            await asyncio.sleep(0)
             yield [Text("so ")]
         yield [Text("</details>"), Done("stop")]
 

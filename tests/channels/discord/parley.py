@@ -17,8 +17,10 @@ from msgspec.structs import replace
 from moot.cli import discord as command
 from moot.cli.house import House, opened
 from moot.cli.settings import Discord, Rates, Settings
+from moot.engine import painting
 from moot.lab.discord.double import SECONDS, TOKEN, Double, serving
 from moot.lab.discord.guild import Channel, Json
+from moot.providers import scripted
 from moot.providers.catalogue import ProviderConfig
 from moot.tools.servers import ServerConfig
 from tests.databases import migrated_url
@@ -179,6 +181,7 @@ async def parley(
 ) -> AsyncIterator[Parley]:
     """Open a house with a bot in Discord; the account of this machine owns what is discussed."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
+    monkeypatch.setattr(painting, "SECONDS", 120.0)  # it includes the start of a process
     scripts = folder / "scripts.toml"
     scripts.write_text(SCRIPTS, "utf-8")
     async with migrated_url("sqlite", folder) as database_url, serving(Double()) as double:
@@ -217,6 +220,21 @@ def pointed_at(double: Double, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discord.VoiceClient, "warn_nacl", value=False)
     for module in (discord.client, discord.http, discord.webhook.async_):
         monkeypatch.setattr(module, "asyncio", Hurried())
+
+
+class Held:
+    """`asyncio` for scripts: a wait of so many seconds is one for `free`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        self.free = asyncio.Event()
+        self._seconds = seconds
+        monkeypatch.setattr(scripted, "asyncio", self)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        await (self.free.wait() if seconds == self._seconds else asyncio.sleep(seconds))
 
 
 class Hurried:

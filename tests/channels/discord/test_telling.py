@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from moot.channels.discord.telling import reply_notice
-from tests.channels.discord.parley import parley
+from tests.channels.discord.parley import Held, parley
 
 
 async def test_thoughts_are_told_in_the_thought_log_and_nowhere_else(
@@ -74,9 +74,11 @@ async def test_what_turns_out_to_be_thought_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with parley(tmp_path, monkeypatch) as here:
+        held = Held(monkeypatch, seconds=1.0)
         await here.command("new", participants="scripted/retracting")
         here.say("Do you think so?")
         await here.shown("I think so.")
+        held.free.set()
         await here.shown("Yes.")
         await here.over()
         assert here.heard()[-1] == ("Alpha", "Yes.")
@@ -141,8 +143,11 @@ async def test_typing_is_kept_alive_while_somebody_is_about_to_speak(
 async def test_typing_is_not_shown_for_every_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moot.channels.discord.telling.TYPING_SECONDS", 600.0)
     async with parley(tmp_path, monkeypatch) as here:
+        held = Held(monkeypatch, seconds=0.2)
         await here.command("new", participants="scripted/dribbling")
         here.say("Drip?")
+        await here.double.until(lambda: here.general.typed == 1)
+        held.free.set()
         await here.shown("drop.")
         assert here.general.typed == 1
 
