@@ -1,15 +1,17 @@
 """`moot serve` as its users have it: a process of its own for every journey, on SQLite and on Postgres."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from moot.engine import painting
 from moot.lab.server import serving as lab_serving
 from tests.api.journey import Journey, RecordingLab
 from tests.databases import SLOW_ON_POSTGRES, migrated_url
-from tests.serving import serving
+from tests.serving import MootServer
 
 SETTINGS = """\
 [providers.lab]
@@ -30,6 +32,22 @@ messages_a_minute = 1_000_000
 debates_a_minute = 1_000_000
 model_calls_a_minute = 1_000_000
 """
+
+
+def patient() -> None:
+    """Give a painter the time to start on a busy machine, in the process of the server."""
+    painting.SECONDS = 120.0
+
+
+@asynccontextmanager
+async def serving(folder: Path, database_url: str, settings: str) -> AsyncIterator[MootServer]:
+    server = MootServer(folder, database_url, settings=settings)
+    server.prepare = patient
+    try:
+        await server.start()
+        yield server
+    finally:
+        await server.close()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)

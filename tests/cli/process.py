@@ -102,8 +102,15 @@ class Moot:
             **dict.fromkeys(SERVERS, NOBODY),
         }
 
-    def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Finished:
-        process = Running(arguments, self.folder, self._chosen(environment), stdin=subprocess.PIPE)
+    def __call__(
+        self,
+        *arguments: str,
+        stdin: str = "",
+        prepare: Callable[[], None] | None = None,
+        **environment: str,
+    ) -> Finished:
+        chosen = self._chosen(environment)
+        process = Running(arguments, self.folder, chosen, stdin=subprocess.PIPE, prepare=prepare)
         try:
             out, err = process.communicate(stdin.encode())
             code = process.wait(SECONDS)

@@ -280,9 +280,8 @@ async def test_a_run_that_goes_on_is_followed_and_stopped(here: Place) -> None:
 
 
 async def test_a_server_that_comes_back_is_gone_on_with(tmp_path: Path) -> None:
-    (tmp_path / "talk.toml").write_text(
-        '[slow]\nanswer = "One two three four."\nchunk = 4\npace = 0.4\n', "utf-8"
-    )
+    talk = '[slow]\nanswer = "One two three four."\nchunk = 4\npace = {}\n'
+    (tmp_path / "talk.toml").write_text(talk.format(600), "utf-8")
     server = MootServer(tmp_path, settings='[providers.scripted]\nscript = "talk.toml"\n')
     server.arguments[server.arguments.index("--port") + 1] = str(_port_that_nobody_is_given())
     try:
@@ -295,6 +294,7 @@ async def test_a_server_that_comes_back_is_gone_on_with(tmp_path: Path) -> None:
             await asyncio.to_thread(heard, process.stdout.fileno(), "One")
             server.kill()
             await asyncio.to_thread(heard, process.stderr.fileno(), "trying again.")
+            (tmp_path / "talk.toml").write_text(talk.format(0), "utf-8")
             await server.start()
             _, err = await asyncio.to_thread(process.communicate, None, SECONDS)
         assert process.returncode == 0, err

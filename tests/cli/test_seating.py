@@ -1,8 +1,14 @@
 import asyncio
 
+from moot.providers import discovery
 from moot.providers.scripts import Script
 from tests.cli.process import Moot, complaint
 from tests.taking import KEY, LabServer
+
+
+def patient() -> None:
+    """Give servers on this machine time to answer, in the process of `moot`."""
+    discovery.SECONDS = 60.0
 
 
 class TestDefaultModel:
@@ -35,7 +41,8 @@ class TestDefaultModel:
         assert [call.key for call in lab.lab.calls] == [KEY]
 
     async def test_one_that_runs_on_this_machine_is_asked(self, moot: Moot, lab: LabServer) -> None:
-        done = await asyncio.to_thread(moot, "ask", "hi", OLLAMA_BASE_URL=f"{lab.url}/v1")
+        url = f"{lab.url}/v1"
+        done = await asyncio.to_thread(moot, "ask", "hi", prepare=patient, OLLAMA_BASE_URL=url)
         assert (done.returncode, done.stdout) == (0, "hi\n")
         assert done.stderr == (
             "moot: asking ollama/echo, found on this machine. Choose with -m provider/model.\n"

@@ -20,6 +20,12 @@ from moot.model.errors import Busy, UsageError
 BOARD = after(EMPTY, read_action("wb_draw_text", {"content": "Squares", "x": 50, "y": 50}, None))
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a painter the time to start on a busy machine."""
+    monkeypatch.setattr(painting, "SECONDS", 120.0)
+
+
 @pytest.fixture
 def painter() -> Iterator[Painter]:
     with closing(Painter()) as painter:
@@ -55,9 +61,11 @@ async def test_not_everybody_can_wait(painter: Painter, monkeypatch: pytest.Monk
 SERVER = """
 import asyncio, os, signal
 from moot.board.replay import EMPTY
+from moot.engine import painting
 from moot.engine.painting import Painter
 
 async def main():
+    painting.SECONDS = 120.0
     painter = Painter()
     await painter.png(EMPTY)
     print(*painter._pool._processes, flush=True)

@@ -1,9 +1,15 @@
+import pytest
+
+from moot.providers import discovery
 from moot.providers.discovery import local_servers
 from moot.providers.registry import Registry
 from tests.taking import LabServer
 
 
-async def test_servers_on_this_machine_are_found_by_asking_them(lab: LabServer) -> None:
+async def test_servers_on_this_machine_are_found_by_asking_them(
+    lab: LabServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "SECONDS", 60.0)
     silent = {f"{name}_BASE_URL": "http://127.0.0.1:9/v1" for name in ("LMSTUDIO", "LLAMACPP", "VLLM")}
     async with Registry({}, {"OLLAMA_BASE_URL": f"{lab.url}/v1", **silent}) as registry:
         (found,) = await local_servers(registry)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from moot.engine import painting
 from moot.store.database import Database
 from tests.server.talking import Talking, talking
 
@@ -26,8 +27,9 @@ async def test_a_discussion_in_which_nobody_drew_has_an_empty_board(table: Talki
     [("svg", "image/svg+xml", b"<svg"), ("png", "image/png", b"\x89PNG")],
 )
 async def test_a_drawing_can_do_no_harm_where_it_is_opened(
-    table: Talking, form: str, kind: str, begins: bytes
+    table: Talking, monkeypatch: pytest.MonkeyPatch, form: str, kind: str, begins: bytes
 ) -> None:
+    monkeypatch.setattr(painting, "SECONDS", 120.0)  # it includes the start of a process
     id = (await table.open())["discussion"]["id"]
     reply = await table.call("GET", f"/api/discussions/{id}/board.{form}")
     assert reply.status_code == 200

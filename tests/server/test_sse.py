@@ -181,6 +181,17 @@ async def listening(app: Any) -> AsyncIterator[tuple[uvicorn.Server, int]]:
             await serving
 
 
+class Clock:
+    """`time` for streams: it passes only when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(sse, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 MUCH = [b"data: " + b"x" * 10_000 + b"\n\n"] * 100
 
 
@@ -200,9 +211,10 @@ def not_reading(port: int) -> socket.socket:
 
 
 async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
-    accounts: Accounts, caplog: pytest.LogCaptureFixture
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
+    clock = Clock(monkeypatch)
     readers = Readers(Revocations(accounts), stuck_seconds=0.5)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -211,14 +223,17 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
     looking = asyncio.create_task(readers.end_stuck_ones())
     async with listening(app) as (server, port):
         stuck = [not_reading(port) for _ in range(5)]
-        while len(readers) < len(stuck):
-            await asyncio.sleep(0.01)
-        waiting = 0
-        while len(readers):
-            for connection in server.server_state.connections:
-                waiting = max(waiting, connection.transport.get_write_buffer_size())
-            await asyncio.sleep(0.01)
-        assert 0 < waiting < 4 * A_WRITE, "what they were never going to read was not kept"
+        async with asyncio.timeout(60):
+            while len(readers) < len(stuck):
+                await asyncio.sleep(0.01)
+            waiting = [0]
+            while not all(waiting):
+                waiting = [one.transport.get_write_buffer_size() for one in server.server_state.connections]
+                await asyncio.sleep(0.01)
+            clock.now += 1.0
+            while len(readers):
+                await asyncio.sleep(0.01)
+        assert max(waiting) < 4 * A_WRITE, "what they were never going to read was not kept"
         while server.server_state.connections:
             await asyncio.sleep(0.01)
         for sock in stuck:
@@ -227,13 +242,22 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
     assert caplog.records == []
 
 
-async def test_a_slow_reader_that_reads_is_not_cut_off(accounts: Accounts) -> None:
-    readers = Readers(Revocations(accounts), stuck_seconds=0.5)
+async def test_a_slow_reader_that_reads_is_not_cut_off(
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sse, "LOOKS", 60_000)  # one each millisecond
+    readers = Readers(Revocations(accounts), stuck_seconds=60.0)
     sent = 8 * 1024 * 1024
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
+        async def send_slowly(message: Any) -> None:
+            clock.now += 40.0
+            await asyncio.sleep(0.002)
+            await send(message)
+
         batches = frames(*([b"x" * 1024] * 1024 for _ in range(8)))
-        await readers.stream(batches, LOCAL).to_asgi_response()(scope, receive, send)
+        await readers.stream(batches, LOCAL).to_asgi_response()(scope, receive, send_slowly)
 
     looking = asyncio.create_task(readers.end_stuck_ones())
     async with listening(app) as (_, port):
@@ -242,7 +266,6 @@ async def test_a_slow_reader_that_reads_is_not_cut_off(accounts: Accounts) -> No
         received = 0
         while piece := await reader.read(512 * 1024):
             received += len(piece)
-            await asyncio.sleep(0.01)
         assert received > sent
         writer.close()
     looking.cancel()
