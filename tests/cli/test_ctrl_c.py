@@ -12,9 +12,17 @@ from tests.cli.process import SECONDS, Moot, heard, taken
 decode = msgspec.json.Decoder(Event).decode
 
 
+@pytest.fixture
+def pausing(moot: Moot) -> Moot:
+    """Let the scripted model stop after its first words for as long as a test may take."""
+    moot.write("talk.toml", f'[pausing]\nanswer = """{SAMPLE}"""\npace = 600.0\n')
+    moot.write("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
+    return moot
+
+
 class TestCtrlC:
-    def test_what_came_is_kept(self, moot: Moot) -> None:
-        with moot.running("ask", "hi", "-m", "scripted/slow") as process:
+    def test_what_came_is_kept(self, pausing: Moot) -> None:
+        with pausing.running("ask", "hi", "-m", "scripted/pausing") as process:
             assert process.stdout
             came = heard(process.stdout.fileno(), SAMPLE[:8])
             process.send_signal(signal.SIGINT)
@@ -47,8 +55,8 @@ A table
 
 """)
 
-    def test_the_events_say_it_too(self, moot: Moot) -> None:
-        with moot.running("ask", "hi", "-m", "scripted/slow", "--json") as process:
+    def test_the_events_say_it_too(self, pausing: Moot) -> None:
+        with pausing.running("ask", "hi", "-m", "scripted/pausing", "--json") as process:
             assert process.stdout
             came = heard(process.stdout.fileno(), "text_delta")
             process.send_signal(signal.SIGINT)

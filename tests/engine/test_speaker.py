@@ -28,7 +28,8 @@ from moot.streams.turn import Limits
 from tests.engine.tables import Recorded
 from tests.taking import LabServer
 
-SPEAKER = Speaker(Limits(idle=0.5, total=30), backoff=0.001, jitter=lambda: 0.5)
+SPEAKER = Speaker(Limits(idle=60, total=120), backoff=0.001, jitter=lambda: 0.5)
+SOON_SILENT = Speaker(Limits(idle=0.1, total=120), backoff=0.001, jitter=lambda: 0.5)
 REQUEST = ModelRequest(model="", messages=(user("What is a moot?"),))
 
 
@@ -149,7 +150,7 @@ async def test_an_empty_answer_is_asked_for_again_at_most_twice() -> None:
 
 
 async def test_silence_is_retried_then_fails() -> None:
-    events = await spoken(chain("silence"))
+    events = await spoken(chain("silence"), speaker=SOON_SILENT)
     assert told(events).count("retry") == 1
     assert told(events)[-1] == "failed by scripted/silence"
 
@@ -413,7 +414,8 @@ async def test_whoever_waits_for_its_turn_can_be_stopped() -> None:
     ],
 )
 async def test_what_fails_says_what_to_do(script: str, words: str) -> None:
-    turn = end(await spoken(chain(script)))
+    speaker = SOON_SILENT if script == "silence" else SPEAKER
+    turn = end(await spoken(chain(script), speaker=speaker))
     assert turn.status == "failed"
     assert turn.fault is not None
     assert turn.fault.message.count(words) == 1

@@ -50,12 +50,12 @@ class Away(Database):
 class Somebody:
     """A worker that notes whom it takes over from, and whether it was taken over itself."""
 
-    def __init__(self, database: Database, id: str, presence: Presence) -> None:
+    def __init__(self, database: Database, id: str, presence: Presence, lease: float = LEASE) -> None:
         self.id = id
         self.took: list[str] = []
         self.fenced = 0
         self.first: Callable[[], Awaitable[None]] | None = None  # what happens before a take-over is through
-        self.workers = Workers(Roll(database), presence, id, LEASE, self._take_over, self._end)
+        self.workers = Workers(Roll(database), presence, id, lease, self._take_over, self._end)
 
     def look_for_runs(self, database: Database, of: str) -> list[str]:
         """Note the runs that a worker had when it was taken over."""
@@ -82,8 +82,10 @@ async def database(tmp_path: Path) -> AsyncIterator[Away]:
         yield database
 
 
-async def join(database: Database, *ids: str, machine: Path = ELSEWHERE) -> list[Somebody]:
-    joined = [Somebody(database, id, Presence(machine)) for id in ids]
+async def join(
+    database: Database, *ids: str, machine: Path = ELSEWHERE, lease: float = LEASE
+) -> list[Somebody]:
+    joined = [Somebody(database, id, Presence(machine), lease) for id in ids]
     for one in joined:
         await one.workers.join()
     return joined
@@ -284,6 +286,7 @@ async def test_27_a_run_that_comes_in_meanwhile_is_found_or_refused(database: Aw
             added.append((await start(database, table, of="silent")).id)
 
     adding = asyncio.create_task(add())
+    await eventually(lambda: bool(added))
     async with asyncio.timeout(60):
         while not one.took:  # its line is held most of the time, and each round tries once
             await rounds(1, one)
@@ -310,8 +313,11 @@ async def test_27_who_takes_over_waits_for_a_run_that_is_just_coming_in(database
     assert one.took == ["silent"]
 
 
-async def test_workers_that_run_by_themselves(database: Away) -> None:
-    one, other, mortal = joined = await join(database, "one", "other", "mortal")
+async def test_workers_that_run_by_themselves(database: Away, tmp_path: Path) -> None:
+    machine = tmp_path / "workers"
+    one, other, mortal = joined = await join(database, "one", "other", "mortal", machine=machine, lease=10.0)
+    machine.mkdir()
+    (machine / "mortal").touch()
     beating = {one.id: asyncio.create_task(one.workers.beat_for_ever()) for one in joined}
     beating["mortal"].cancel()
     await eventually(lambda: [*one.took, *other.took] == ["mortal"])

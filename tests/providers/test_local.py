@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from moot.board.replay import EMPTY
 from moot.context.question import question
-from moot.model.chunks import Done, Failed, Text
+from moot.model.chunks import Done, Failed, Progress, Text
 from moot.model.errors import Unavailable
 from moot.model.manual import line_for
 from moot.model.requests import File, ModelRequest, user
@@ -66,10 +66,17 @@ async def _busy(seconds: float) -> float:
 
 
 async def test_it_lets_go_during_the_prompt(local: LocalProvider) -> None:
-    task = asyncio.create_task(take(local, DEMO, request=ask(LONG)))
+    reading = asyncio.Event()
+
+    async def read() -> None:
+        async with aclosing(local.stream(ask(LONG))) as stream:
+            async for chunks in stream:
+                if local._generations and chunks == [Progress()]:
+                    reading.set()
+
+    task = asyncio.create_task(read())
     async with asyncio.timeout(60):
-        while await _busy(0.3) < 0.3:  # then it is reading the prompt, for many seconds to come
-            assert not task.done()
+        await reading.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 
 import pytest
+from msgspec.structs import replace
 
 from moot.model.chunks import Chunk, Done, Failed, Text, Usage
 from moot.model.errors import UnknownModel
@@ -85,8 +86,15 @@ async def test_leaving_early_leaves_the_provider_usable(provider: Provider, ask:
 
 
 async def test_cancelling_the_task_ends_the_stream(provider: Provider, ask: Ask) -> None:
-    task = asyncio.create_task(collect(provider, ask("slow")))
-    await asyncio.sleep(0.05)
+    began = asyncio.Event()
+
+    async def listen() -> None:
+        async for _ in provider.stream(replace(ask("long"), max_tokens=2000), KEY):
+            began.set()
+
+    task = asyncio.create_task(listen())
+    async with asyncio.timeout(60):
+        await began.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

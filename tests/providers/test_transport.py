@@ -32,7 +32,7 @@ async def answering(answer: bytes, tls: ssl.SSLContext | None = None) -> AsyncIt
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
-async def failing(url: str, connect_seconds: float = 2.0) -> ProviderError:
+async def failing(url: str, connect_seconds: float = 60.0) -> ProviderError:
     transport = Transport(connect_seconds)
     try:
         with pytest.raises(ProviderError) as caught:
@@ -46,8 +46,7 @@ async def failing(url: str, connect_seconds: float = 2.0) -> ProviderError:
 async def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    error = await failing(f"http://127.0.0.1:{port}/v1")
+        error = await failing(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
     assert error.fault.kind == "network"
     assert "is it running?" in error.fault.message
 

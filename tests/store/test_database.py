@@ -1,9 +1,11 @@
 import asyncio
 import gc
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -20,7 +22,7 @@ from tests.databases import KINDS, Kind, database_url, migrated
 from tests.postgres import address_of, server
 
 SLOW = {
-    "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT max(i) FROM n",
+    "sqlite": "WITH RECURSIVE n(i) AS (SELECT linger() UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT max(i) FROM n",
     "postgres": "SELECT pg_sleep(30)",
 }
 
@@ -124,18 +126,29 @@ async def test_who_is_cancelled_in_the_middle_of_a_statement_lets_go_of_everythi
     kind: Kind, tmp_path: Path
 ) -> None:
     async with migrated(kind, tmp_path) as database:
-        begun = asyncio.Event()
+        begun, may_end = asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def linger() -> int:
+            loop.call_soon_threadsafe(begun.set)
+            may_end.wait(60)
+            return 1
 
         async def write() -> None:
             async with database.write() as connection:
                 await connection.execute(insert(tenant).values(id="one", name="one", created_at=0.0))
-                begun.set()
+                driver: Any = (await connection.get_raw_connection()).driver_connection
+                if kind == "sqlite":
+                    await driver.create_function("linger", 0, linger)
+                else:
+                    begun.set()
                 await connection.execute(text(SLOW[kind]))
 
         task = asyncio.create_task(write())
         await begun.wait()
         await asyncio.sleep(0.01)
         task.cancel()
+        may_end.set()
         with pytest.raises(asyncio.CancelledError) as kept:  # and with it the frames that held the statement
             await task
         await add(database, "two")
