@@ -157,7 +157,7 @@ def test_whatever_comes_is_answered_as_described(
         def answered(case: Case[Any], *, real: bool) -> None:
             if real and mode == GenerationMode.POSITIVE:
                 make_real(case, ids)
-            case.call_and_validate(session=session, checks=CHECKS)
+            case.call_and_validate(session=session, checks=CHECKS, timeout=120)
 
         with subtests.test(operation.label):
             answered()

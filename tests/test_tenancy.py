@@ -344,7 +344,7 @@ async def test_lists_and_searches_hold_nothing_of_another_s(stage: Stage, creden
     server, who = stage.server, stage.bob[credential]
     project = stage.ids["/api/projects/"]["id"]
     ada_s = (await server.get("/api/discussions", stage.ada)).body["discussions"]
-    assert [one["project"] for one in ada_s] == [project]
+    assert project in [one["project"] for one in ada_s]
     for path in (
         "/api/discussions?limit=100",
         f"/api/discussions?project={project}",
@@ -373,27 +373,29 @@ async def test_another_s_run_is_not_told_of_while_it_goes_on(stage: Stage, crede
     server, who = stage.server, stage.bob[credential]
     slow = {"message": SECRET, "participants": ["scripted/silence"]}
     live = (await server.post("/api/discussions", slow, stage.ada)).body
-    path = f"/api/runs/{live['run']['id']}/events"
-    for query, headers in (("", {}), ("?after=0", {}), ("?after=99", {}), ("", {"Last-Event-ID": "1"})):
-        reply = await server.get(path + query, who | headers)
-        assert is_not_there(reply), query
-        assert "event" not in reply.headers["Content-Type"]
-    assert (await server.post(f"/api/runs/{live['run']['id']}/stop", {}, who)).status == 404
-    going_on = {"discussion": live["discussion"]["id"], "runs": 1}
-    assert (await server.get("/api/activity", who)).body == []
-    assert (await server.get("/api/activity", stage.ada)).body == [going_on]
+    try:
+        path = f"/api/runs/{live['run']['id']}/events"
+        for query, headers in (("", {}), ("?after=0", {}), ("?after=99", {}), ("", {"Last-Event-ID": "1"})):
+            reply = await server.get(path + query, who | headers)
+            assert is_not_there(reply), query
+            assert "event" not in reply.headers["Content-Type"]
+        assert (await server.post(f"/api/runs/{live['run']['id']}/stop", {}, who)).status == 404
+        going_on = {"discussion": live["discussion"]["id"], "runs": 1}
+        assert (await server.get("/api/activity", who)).body == []
+        assert (await server.get("/api/activity", stage.ada)).body == [going_on]
 
-    async with aclosing(server.events("/api/events", who)) as changes:
-        assert (await anext(changes)).data == {"type": "activity", "runs": [], "asking": []}
-        await server.post(f"/api/runs/{live['run']['id']}/stop", {}, stage.ada)
-        async for frame in server.events(path, stage.ada):
-            ended = frame.data
-        assert ended["status"] == "stopped"
-        mine = (await stage.opened(who))["discussion"]["id"]
-        async with asyncio.timeout(60):
-            told = (await anext(changes)).data
-        assert told["discussion"]["id"] == mine, "Ada's stop was no news for Bob"
-    await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=stage.ada)
+        async with aclosing(server.events("/api/events", who)) as changes:
+            assert (await anext(changes)).data == {"type": "activity", "runs": [], "asking": []}
+            await server.post(f"/api/runs/{live['run']['id']}/stop", {}, stage.ada)
+            async for frame in server.events(path, stage.ada):
+                ended = frame.data
+            assert ended["status"] == "stopped"
+            mine = (await stage.opened(who))["discussion"]["id"]
+            async with asyncio.timeout(60):
+                told = (await anext(changes)).data
+            assert told["discussion"]["id"] == mine, "Ada's stop was no news for Bob"
+    finally:
+        await server.call("DELETE", f"/api/discussions/{live['discussion']['id']}", headers=stage.ada)
 
 
 @pytest.mark.parametrize("credential", TOKEN_AND_SLOW_SESSION)

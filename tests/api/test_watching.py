@@ -38,6 +38,10 @@ class Page:
                 self.news.clear()
                 await self.news.wait()
 
+    def changed(self) -> set[str]:
+        """Return the discussions of which it was told that they changed."""
+        return {f.data["discussion"]["id"] for f in self.frames if f.data["type"] == "discussion_changed"}
+
     async def over(self, run: str, times: int = 1) -> list[Any]:
         """Wait until a run has ended so often, and return its events."""
         await self.until(lambda: [e["type"] for e in self.runs[run]].count("run_ended") == times)
@@ -68,11 +72,10 @@ async def test_every_run_of_a_discussion_comes_in_one_stream_as_in_its_own(journ
         runs.append((await journey.say(discussion, "And then?"))["run"]["id"])
         elsewhere = (await journey.finished("lab/quick"))["run"]["id"]
         await page.over(runs[1])
+        await page.until(lambda: len(page.changed()) == 2)  # changes of others are told too
     assert page.runs.keys() == set(runs)
     for run in runs:
         assert page.runs[run] == await journey.server.heard(run)
-    changed = {f.data["discussion"]["id"] for f in page.frames if f.data["type"] == "discussion_changed"}
-    assert len(changed) == 2, "changes of others are told too"
     assert not {first, elsewhere} & page.runs.keys()
 
 

@@ -446,7 +446,7 @@ async def test_whoever_speaks_faster_than_it_can_be_written_waits(
 async def test_readers_see_an_event_when_it_is_written_and_not_before(desk: Desk) -> None:
     run = await desk.run()
     feed = desk.journal._feeds.follow(run.claim.run, 0)
-    assert await asyncio.wait_for(_frames(feed, desk, run), 10) == [1, 2, 3]
+    assert await asyncio.wait_for(_frames(feed, desk, run), 60) == [1, 2, 3]
     await feed.aclose()
 
 

@@ -31,6 +31,7 @@ from moot.providers.scripts import Script
 from moot.store.budgets import Budgets
 from moot.store.database import Database
 from moot.store.schema import charge, metadata
+from moot.streams import stop
 from tests.databases import migrated
 from tests.engine.tables import SPEAKER, Recorded
 from tests.lessons import CLASS, LI, MIRA, QUESTION, TOM, drawn, lesson, response, state
@@ -285,7 +286,10 @@ async def test_a_reader_that_reads_nothing_holds_up_the_model_and_may_leave(data
     assert len(await desk.paid()) == 1
 
 
-async def test_when_the_server_ends_readers_are_told_and_words_are_paid(database: Database) -> None:
+async def test_when_the_server_ends_readers_are_told_and_words_are_paid(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop, "ENDING_SECONDS", 60.0)
     desk = Desk(database, m=ENDLESS)
     reading = asyncio.create_task(desk.turn(lesson()))
     async with asyncio.timeout(60):

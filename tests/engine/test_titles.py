@@ -1,4 +1,6 @@
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,6 +22,7 @@ from moot.store.database import Database
 from moot.store.discussions import Discussions
 from moot.store.rates import Rates
 from moot.store.schema import charge
+from moot.streams import stop
 from tests.engine.tables import SPEAKER, Recorded
 from tests.store.hearing import eventually, hearing
 from tests.store.people import ANNA, discuss, settle
@@ -153,16 +156,44 @@ async def test_a_mistake_of_ours_is_logged_as_one(desk: Desk, caplog: pytest.Log
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
+class Hourglass:
+    """`asyncio` and its loop for titles: what is to be done later is done when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.later: list[tuple[float, Callable[[], object]]] = []
+        monkeypatch.setattr(module, "asyncio", self)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    def get_running_loop(self) -> "Hourglass":
+        return self
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        self.later.append((seconds, callback))
+        return asyncio.get_running_loop().call_later(600, lambda: None)
+
+
 async def test_a_clerk_that_takes_too_long_is_stopped_and_paid(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SECONDS", 2.0)
-    assert await desk.titled("scripted/slow") == FIRST
+    hourglass = Hourglass(monkeypatch)
+    new = await desk.opened("scripted/slow")
+    desk.want(new)
+    await eventually(lambda: bool(desk.provider.asked))
+    ((seconds, stop_it),) = hourglass.later
+    assert seconds == module.SECONDS
+    stop_it()
+    await desk.done()
+    assert await desk.title(new) == FIRST
     assert desk.provider.closed == 1
     assert len(await desk.charges()) == 1
 
 
-async def test_at_the_end_a_clerk_that_speaks_is_stopped_and_paid(desk: Desk) -> None:
+async def test_at_the_end_a_clerk_that_speaks_is_stopped_and_paid(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stop, "ENDING_SECONDS", 60.0)
     new = await desk.opened("scripted/slow")
     desk.want(new)
     await eventually(lambda: bool(desk.provider.asked))

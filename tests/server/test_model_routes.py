@@ -18,6 +18,12 @@ NOBODY = "http://127.0.0.1:9/v1"
 SERVERS = {f"{name}_BASE_URL": NOBODY for name in ("OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM")}
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give providers time to list their models on a busy machine."""
+    monkeypatch.setattr(model_routes, "SECONDS", 60.0)
+
+
 @pytest.fixture
 async def house(tmp_path: Path, lab: LabServer) -> AsyncIterator[House]:
     """A server that has a key of its own for one provider, and none for another."""

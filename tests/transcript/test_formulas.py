@@ -7,7 +7,7 @@ from moot.transcript.rendering import Rendering
 from moot.transcript.work import Work
 from tests.transcript.reading import harmless
 
-render = Rendering()
+render = Rendering(Formulas(Work(600.0)), Work(600.0))  # for all tests of this file
 
 
 def labels(markdown: str) -> list[str]:

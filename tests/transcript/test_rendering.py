@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from moot.transcript.formulas import Formulas
 from moot.transcript.rendering import LONGEST, Rendering
 from moot.transcript.work import Work
 from tests.transcript.reading import harmless
 from tests.transcript.samples import HOSTILE
 
-render = Rendering()
+render = Rendering(Formulas(Work(600.0)), Work(600.0))  # for all tests of this file
 
 
 def test_what_markdown_can_say_is_said() -> None:
