@@ -101,16 +101,11 @@ class Moot:
             "LANG": "C.UTF-8",
             **dict.fromkeys(SERVERS, NOBODY),
         }
+        self.prepare: Callable[[], None] | None = None  # in the fork that a call starts; `running` takes its own
 
-    def __call__(
-        self,
-        *arguments: str,
-        stdin: str = "",
-        prepare: Callable[[], None] | None = None,
-        **environment: str,
-    ) -> Finished:
+    def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Finished:
         chosen = self._chosen(environment)
-        process = Running(arguments, self.folder, chosen, stdin=subprocess.PIPE, prepare=prepare)
+        process = Running(arguments, self.folder, chosen, stdin=subprocess.PIPE, prepare=self.prepare)
         try:
             out, err = process.communicate(stdin.encode())
             code = process.wait(SECONDS)

@@ -41,8 +41,8 @@ class TestDefaultModel:
         assert [call.key for call in lab.lab.calls] == [KEY]
 
     async def test_one_that_runs_on_this_machine_is_asked(self, moot: Moot, lab: LabServer) -> None:
-        url = f"{lab.url}/v1"
-        done = await asyncio.to_thread(moot, "ask", "hi", prepare=patient, OLLAMA_BASE_URL=url)
+        moot.prepare = patient
+        done = await asyncio.to_thread(moot, "ask", "hi", OLLAMA_BASE_URL=f"{lab.url}/v1")
         assert (done.returncode, done.stdout) == (0, "hi\n")
         assert done.stderr == (
             "moot: asking ollama/echo, found on this machine. Choose with -m provider/model.\n"
