@@ -101,7 +101,7 @@ class Moot:
             "LANG": "C.UTF-8",
             **dict.fromkeys(SERVERS, NOBODY),
         }
-        self.prepare: Callable[[], None] | None = None  # in the fork that a call starts; `running` takes its own
+        self.prepare: Callable[[], None] | None = None  # in the fork of a call
 
     def __call__(self, *arguments: str, stdin: str = "", **environment: str) -> Finished:
         chosen = self._chosen(environment)
