@@ -3,6 +3,4 @@
 PATIENCE_SECONDS = 60
 PATIENCE_MILLISECONDS = PATIENCE_SECONDS * 1000
 # An init script of a page: what is said in passing stays until it was looked at.
-TOASTS_STAY = (
-    "{ const often = setInterval; window.setInterval = (act, wait) => (wait === 7000 ? 0 : often(act, wait)); }"
-)
+TOASTS_STAY = "{ const often = setInterval; window.setInterval = (act, wait) => (wait === 7000 ? 0 : often(act, wait)); }"
