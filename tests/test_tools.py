@@ -12,23 +12,11 @@ import pytest_asyncio
 
 from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
 from tests.serving import MootServer, serving
-from tests.tools.servers import COMMAND
+from tests.tools.servers import COMMAND, READER_AND_WRITER
 
-SCRIPTS = """\
-[reader]
-answer = "Let me look."
-then = "It says: {result}"
-[reader.tool]
-name = "notes__look_up"
-arguments = '{"word": "moot"}'
-
-[writer]
-answer = "I note it."
-then = "Done: {result}"
-[writer.tool]
-name = "notes__write_down"
-arguments = '{"text": "one"}'
-
+SCRIPTS = (
+    READER_AND_WRITER
+    + """
 [hanger]
 answer = "I note it."
 then = "Done: {result}"
@@ -36,6 +24,7 @@ then = "Done: {result}"
 name = "notes__write_and_hang"
 arguments = '{"text": "one"}'
 """
+)
 PATIENCE = 120.0
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -43,23 +43,8 @@ from tests.api.debating import (
 from tests.channels.dialogue import ends
 from tests.cli.process import NOBODY, SCRIPT, SECONDS, Moot, complaint, heard, heard_out
 from tests.taking import KEY, LabServer
-from tests.tools.servers import COMMAND
+from tests.tools.servers import COMMAND, READER_AND_WRITER
 
-TOOL_SCRIPTS = """\
-[reader]
-answer = "Let me look."
-then = "It says: {result}"
-[reader.tool]
-name = "notes__look_up"
-arguments = '{"word": "moot"}'
-
-[writer]
-answer = "I note it."
-then = "Done: {result}"
-[writer.tool]
-name = "notes__write_down"
-arguments = '{"text": "one"}'
-"""
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 decode = msgspec.json.Decoder(Event).decode
 
@@ -615,7 +600,7 @@ def test_a_tool_that_nobody_runs_is_told(moot: Moot) -> None:
 @pytest.fixture
 def notes(moot: Moot) -> Moot:
     """Let the scripted models call the tools of a server, which writes to notes.txt."""
-    moot.write("scripts.toml", TOOL_SCRIPTS)
+    moot.write("scripts.toml", READER_AND_WRITER)
     moot.write(
         "moot.toml",
         '[providers.scripted]\nscript = "scripts.toml"\n'

@@ -39,21 +39,11 @@ async def test_a_turn_that_was_kept_before_a_crash_is_not_asked_again(works: Wor
     assert len(works.provider.asked) == asked
 
 
-async def test_a_turn_that_a_crash_cut_off_is_spoken_anew(works: Works) -> None:
+@pytest.mark.parametrize("crashes", [1, 2])
+async def test_a_turn_that_a_crash_cut_off_is_spoken_again(works: Works, crashes: int) -> None:
     run = await works.new()
-    await works.cut_off(run, "Half a")
-    works.runs.start(run.id)
-    assert await works.over(run) == "completed"
-    assert await works.answers(run) == [("completed", "Why?")]
-    events = await works.events(run)
-    assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert [event.kind for event in events if isinstance(event, Notice)] == ["resumed"]
-
-
-async def test_turn_that_two_crashes_cut_off_is_spoken_again(works: Works) -> None:
-    run = await works.new()
-    await works.cut_off(run, "Half a")
-    await works.cut_off(run, "Half b")
+    for _ in range(crashes):
+        await works.cut_off(run, "Half a")
     works.runs.start(run.id)
     assert await works.over(run) == "completed"
     assert await works.answers(run) == [("completed", "Why?")]

@@ -22,6 +22,22 @@ OTHERS = {  # commands that are not the light server
     "dies": (sys.executable, "-c", "raise SystemExit(1)"),
     "hangs": (sys.executable, "-c", "import time; time.sleep(600)"),
 }
+# Scripts of voices that call a tool of a server that is called `notes`: one only reads, the other has effects.
+READER_AND_WRITER = """\
+[reader]
+answer = "Let me look."
+then = "It says: {result}"
+[reader.tool]
+name = "notes__look_up"
+arguments = '{"word": "moot"}'
+
+[writer]
+answer = "I note it."
+then = "Done: {result}"
+[writer.tool]
+name = "notes__write_down"
+arguments = '{"text": "one"}'
+"""
 PATIENT = 120.0  # seconds, on a machine that does much else
 
 
