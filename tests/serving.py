@@ -175,12 +175,15 @@ def _frame(block: str) -> Frame | None:
 async def serving(
     folder: Path,
     database_url: str | None = None,
+    prepare: Callable[[], None] | None = None,
+    /,
     *,
     settings: str = "",
     **environment: str,
 ) -> AsyncIterator[MootServer]:
     """Serve until the block ends; what is still there then is killed."""
     server = MootServer(folder, database_url, settings=settings, **environment)
+    server.prepare = prepare
     try:
         await server.start()
         yield server

@@ -1,7 +1,6 @@
 """`moot serve` as its users have it: a process of its own for every journey, on SQLite and on Postgres."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from moot.engine import painting
 from moot.lab.server import serving as lab_serving
 from tests.api.journey import Journey, RecordingLab
 from tests.databases import SLOW_ON_POSTGRES, migrated_url
-from tests.serving import MootServer
+from tests.serving import serving
 
 SETTINGS = """\
 [providers.lab]
@@ -39,17 +38,6 @@ def patient() -> None:
     painting.SECONDS = 120.0
 
 
-@asynccontextmanager
-async def serving(folder: Path, database_url: str, settings: str) -> AsyncIterator[MootServer]:
-    server = MootServer(folder, database_url, settings=settings)
-    server.prepare = patient
-    try:
-        await server.start()
-        yield server
-    finally:
-        await server.close()
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=SLOW_ON_POSTGRES)
 async def journey(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -59,7 +47,7 @@ async def journey(
     async with (
         lab_serving(lab) as lab_url,
         migrated_url(request.param, folder) as url,
-        serving(folder, url, settings=SETTINGS.format(url=lab_url)) as server,
+        serving(folder, url, patient, settings=SETTINGS.format(url=lab_url)) as server,
     ):
         yield Journey(server, lab)
         assert '"error"' not in server.logged(), server.logged()

@@ -230,6 +230,9 @@ async def test_a_reader_that_does_not_read_is_cut_off_and_little_is_kept_for_it(
             while not all(waiting):
                 waiting = [one.transport.get_write_buffer_size() for one in server.server_state.connections]
                 await asyncio.sleep(0.01)
+            for _ in range(50):  # a buffer without a bound would go on growing
+                waiting += [one.transport.get_write_buffer_size() for one in server.server_state.connections]
+                await asyncio.sleep(0.01)
             clock.now += 1.0
             while len(readers):
                 await asyncio.sleep(0.01)
