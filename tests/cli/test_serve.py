@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import aiohttp
 import pytest
 
 from moot.cli import serve
@@ -64,6 +65,25 @@ async def test_a_server_ends_when_it_is_told(server: MootServer, word: signal.Si
     server.running.send_signal(word)
     assert await server.ended() == 0
     assert server.logged().count("\n") == 1, "all is well, so there is nothing to say"
+
+
+@pytest.mark.slow
+async def test_server_keeps_an_idle_connection_longer_than_its_clients_do(server: MootServer) -> None:
+    """A server that closes first loses the request that a client sends at the same moment."""
+    made: list[str] = []
+
+    async def connected(*_: object) -> None:
+        made.append("a connection")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_end.append(connected)
+    connector = aiohttp.TCPConnector(keepalive_timeout=60)
+    async with aiohttp.ClientSession(server.url, connector=connector, trace_configs=[trace]) as client:
+        for pause in (0, 6):  # uvicorn's own limit is 5 seconds
+            await asyncio.sleep(pause)
+            async with client.get("/healthz") as reply:
+                assert await reply.text() == "ok"
+    assert made == ["a connection"]
 
 
 async def test_what_is_being_said_is_said_to_the_end_and_nothing_new_is_taken_in(server: MootServer) -> None:

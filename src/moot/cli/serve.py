@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from moot.cli.house import House
 
 DRAIN_SECONDS = 10.0
+IDLE_SECONDS = (
+    75  # longer than proxies and clients keep an idle connection, so that they close it, not the server
+)
 LEAVE_SECONDS = 5.0
 LOOK_SECONDS = 0.05
 BACKLOG = 2048
@@ -111,7 +114,13 @@ async def served(
     gate = Gate()
     server = kind(
         uvicorn.Config(
-            gate, lifespan="off", ws="none", log_config=None, access_log=False, timeout_graceful_shutdown=5
+            gate,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=5,
+            timeout_keep_alive=IDLE_SECONDS,
         )
     )
     serving = asyncio.create_task(server.serve(sockets=[listening]))
