@@ -38,8 +38,9 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the files that take longest first: whole systems, then the page, then everything else."""
-    items.sort(key=lambda item: (item.path.parent != HERE, item.path.parent != HERE / "page"))
+    """Put the files that take longest first: whole systems, the page's own tests, the browser, everything else."""
+    long = [HERE, HERE / "web", HERE / "page"]
+    items.sort(key=lambda item: long.index(item.path.parent) if item.path.parent in long else len(long))
     if _is_slow_ring(config):
         for item in items:
             if is_hypothesis_test(getattr(item, "obj", None)):
