@@ -3,7 +3,7 @@
 from moot.board.canvas import HEIGHT, WIDTH
 from moot.board.markup import tag
 
-PAPER, EDGE = "#1c1e21", "#34383d"
+DARK_PAPER, DARK_EDGE = "#1c1e21", "#34383d"
 INK = "dark-ink"
 DARKEST, LIGHTEST = 0.11, 0.93  # what becomes of white and of black
 # A turn of the hue by half a circle takes back what turning light into dark does to it.

@@ -7,7 +7,7 @@ from moot.board.svg import svg
 from moot.board.typewriter import typed
 
 ZOOM = 1.5
-LETTERS, TYPEWRITER = "DejaVu Sans", "STIX Two Math"
+SANS_SERIF, TYPEWRITER = "DejaVu Sans", "STIX Two Math"
 
 
 def png(board: Board, zoom: float = ZOOM, height: float = HEIGHT) -> bytes:
@@ -19,7 +19,7 @@ def png(board: Board, zoom: float = ZOOM, height: float = HEIGHT) -> bytes:
         zoom=zoom,
         skip_system_fonts=True,
         font_files=[str(font(*SANS)), str(font(*MATHS))],
-        font_family=LETTERS,
-        sans_serif_family=LETTERS,
+        font_family=SANS_SERIF,
+        sans_serif_family=SANS_SERIF,
         monospace_family=TYPEWRITER,
     )

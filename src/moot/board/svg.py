@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from moot.board import dark as night
+from moot.board.dark import DARK_EDGE, DARK_PAPER, darkened, filters
 from moot.board.canvas import HEIGHT, WIDTH, Box, Point, box_of
 from moot.board.chart import chart
 from moot.board.latex import written
@@ -20,10 +20,10 @@ PAPER, EDGE, OUTLINE = "#ffffff", "#d8dce2", "#5f6b7a"
 def svg(board: Board, height: float = HEIGHT, *, dark: bool = False) -> str:
     """Draw a board, or as much of it as is above a height; one that is closed or empty is a blank canvas."""
     elements = board.elements if board.open else ()
-    paper, edge = (night.PAPER, night.EDGE) if dark else (PAPER, EDGE)
+    paper, edge = (DARK_PAPER, DARK_EDGE) if dark else (PAPER, EDGE)
     return tag(
         "svg",
-        night.filters() if dark else "",
+        filters() if dark else "",
         tag("rect", x=0.5, y=0.5, width=WIDTH - 1, height=height - 1, rx=8, fill=paper, stroke=edge),
         *(drawn(element, dark=dark) for element in elements),
         xmlns="http://www.w3.org/2000/svg",
@@ -39,7 +39,7 @@ def drawn(element: Element, *, dark: bool = False) -> str:
     """Draw one element, whatever it holds: content that makes no sense is shown with the reason."""
     content = _content(element)
     if dark and element.kind != "code":  # which is light on dark on any paper
-        content = night.darkened(content)
+        content = darkened(content)
     return tag("g", content, id=element.id, data_kind=element.kind)
 
 

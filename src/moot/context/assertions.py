@@ -13,7 +13,7 @@ from moot.model.requests import ModelRequest, user
 from moot.model.trials import Verdict
 
 MOST, LONGEST = 20, 500
-MOST_TOKENS = 4000
+JUDGE_MAX_TOKENS = 4000
 UNASKED = "(Nobody asked anything new: the table went on by itself.)"
 
 
@@ -50,7 +50,7 @@ def judging(question: str, answer: str, assertions: Sequence[str], room: int) ->
         system=written("judge_by_assertions"),
         messages=(user(quoted("The question", asked), quoted("The answer", given), numbered(assertions)),),
         temperature=0.0,
-        max_tokens=MOST_TOKENS,
+        max_tokens=JUDGE_MAX_TOKENS,
     )
 
 

@@ -15,9 +15,9 @@ from moot.model.personas import Persona
 from moot.model.requests import ModelRequest, user
 from moot.model.trials import TextField, Trial, Verdict, best, standing
 
-MOST: dict[TextField, int] = {"description": 4000, "system_prompt": 20_000}
+MOST_CHARACTERS: dict[TextField, int] = {"description": 4000, "system_prompt": 20_000}
 LONGER = 1500  # characters by which a description may grow in a round: changes are small
-MOST_TOKENS = 8000
+REWRITE_MAX_TOKENS = 8000
 CHANGE = 300  # characters of a change that did not help
 
 
@@ -69,15 +69,15 @@ def rewriting(role: Role, trial: Trial, question: str, answer: str, room: int) -
         parts.append(f"These changes were tried since, and did not help:\n{failed}")
     return ModelRequest(
         model="",
-        system=written("improve_description").format(most=MOST[role.field]),
+        system=written("improve_description").format(most=MOST_CHARACTERS[role.field]),
         messages=(user(*parts),),
-        max_tokens=MOST_TOKENS,
+        max_tokens=REWRITE_MAX_TOKENS,
     )
 
 
 def small_change(role: Role, text: str) -> Callable[[Rewritten], str | None]:
     """Check that a text really is another one, and not much longer."""
-    most = min(MOST[role.field], len(text) + LONGER)
+    most = min(MOST_CHARACTERS[role.field], len(text) + LONGER)
 
     def check(told: Rewritten) -> str | None:
         if not told.description.strip():

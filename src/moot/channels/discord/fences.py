@@ -8,7 +8,7 @@ from moot.channels.discord.reading import Fence, Held, Search, Turn
 LONGEST_CODE = 15_000
 LANGUAGE = re.compile(r"[\w+#.-]{0,30}")
 LINE_PREFIX = " \t>"  # what may stand before a fence
-_SPECIAL = re.compile(r"[\n`~]")
+_FENCE_MARK = re.compile(r"[\n`~]")
 
 
 class CodeReader:
@@ -16,7 +16,7 @@ class CodeReader:
 
     def __init__(self, fence: Fence) -> None:
         self.held = Held()
-        self.search: Search = _SPECIAL.search
+        self.search: Search = _FENCE_MARK.search
         self._fence = fence
         self._language = fence.language
         self._blank = fence.language is not None  # nothing on this line yet
