@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.frames import TEXT
-from moot.streams.array import ArrayReader, Grown, Item, Read
+from moot.streaming.json_array.parser import ArrayReader, Grown, Item, Read
 
 CHUNK = 4  # characters
 SIZES = (25, 100, 400)  # KB

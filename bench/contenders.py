@@ -14,17 +14,17 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from moot.engine.log import RunLog
-from moot.model.events import Event, Seat, TextDelta
-from moot.model.requests import ModelRequest, user
+from moot.engine.runs.inline import RunLog
 from moot.providers.anthropic import AnthropicWire
 from moot.providers.google import GoogleWire
-from moot.providers.http import HttpProvider
+from moot.providers.http_provider import HttpProvider
 from moot.providers.openai import OpenAIWire
 from moot.providers.transport import Transport
-from moot.providers.wire import Wire
-from moot.streams.stop import Stop
-from moot.streams.turn import Limits, listen
+from moot.providers.wire_format import Wire
+from moot.streaming.cancellation import Stop
+from moot.streaming.turn_stream import Limits, listen
+from moot.types.events import Event, Seat, TextDelta
+from moot.types.requests import ModelRequest, user
 
 QUESTION = "Why does an event loop need no threads?"
 MESSAGES = [{"role": "user", "content": QUESTION}]

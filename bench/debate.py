@@ -21,18 +21,18 @@ from msgspec import Struct
 from bench.databases import Postgres, ground, postgres
 from bench.debaters import FIRST, debaters, slept_path, written_path
 from bench.processes import moot_serve
-from moot.engine import inline
-from moot.engine.log import RunLog
-from moot.engine.speaker import Speaker
-from moot.model.events import Event, LedgerMade, RankingMade, RunEnded, SummaryMade, TurnEnded, TurnStarted
-from moot.model.participants import seat
-from moot.model.plans import Plan
-from moot.model.requests import user
+from moot.engine.runs import inline
+from moot.engine.runs.inline import RunLog
+from moot.engine.turns.model_caller import Speaker
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Resolved
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import Script, Scripts
-from moot.streams.stop import Stop
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import Script, Scripts
+from moot.streaming.cancellation import Stop
+from moot.types.events import Event, LedgerMade, RankingMade, RunEnded, SummaryMade, TurnEnded, TurnStarted
+from moot.types.participants import seat
+from moot.types.requests import user
+from moot.types.run_plan import Plan
 
 LANES = (3, 12)
 MOST_PERCENT = 2.0

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from math import ceil
 from string import ascii_uppercase
 
-from moot.model.requests import ModelRequest, user
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import SAMPLE, Script, Scripts
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import SAMPLE, Script, Scripts
+from moot.types.requests import ModelRequest, user
 
 SECOND = "These are the first answers of the others"
 SYNTHESIS = "You now write for the whole table"

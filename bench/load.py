@@ -12,7 +12,7 @@ from bench.databases import Ground
 from bench.processes import Child, Server, child, children, cpu_seconds, moot_serve
 from bench.relay_provider import RATE, SOON
 from bench.relay_readers import Heard, Order
-from moot.model.discussions import LIVE
+from moot.types.discussions import LIVE
 
 SETTLING = 2.0  # seconds in which all streams begin, before the figures are taken
 ENDING = 0.5  # seconds that streams go on after the figures are taken

@@ -16,15 +16,15 @@ from sqlalchemy import Table, insert, text
 
 from bench.databases import Ground
 from bench.processes import moot_serve
-from moot.model.accounts import Account
-from moot.model.discussions import Discussion, Message
-from moot.model.ids import new_id
-from moot.model.participants import seat
-from moot.store.accounts import Accounts
+from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
-from moot.store.discussions import message_values
-from moot.store.migration import migrate
+from moot.store.discussions.discussions import message_values
+from moot.store.migrate import migrate
 from moot.store.schema import discussion, message
+from moot.types.accounts import Account
+from moot.types.discussions import Discussion, Message
+from moot.types.participants import seat
+from moot.types.primitives import new_id
 
 FEW, MANY = 100, 10_000
 PASSWORD = "measured and found wanting"  # noqa: S105 - of an account that lives for a minute

@@ -14,11 +14,9 @@ from statistics import median
 
 from bench.array import Goal, Row, show_goals
 from bench.frames import TEXT
-from moot.channels.discord.delivery import Degree
-from moot.channels.discord.mentions import Member
-from moot.channels.discord.outlet import Outlet
-from moot.channels.discord.room import Room
-from moot.channels.discord.segments import Segmenter
+from moot.discord.format.mentions import Member, Room
+from moot.discord.format.pipeline import Degree, Outlet
+from moot.discord.format.segmenter import Segmenter
 
 SIZES = (25, 50, 100, 200)  # KB
 ROOM = Room(

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from moot.lab.server import Lab, serving
-from moot.providers.scripts import BUILT_IN, Scripts
+from moot.providers.scripted.scripts import BUILT_IN, Scripts
 from moot.providers.transport import Transport
+from moot.testing.provider_server import Lab, serving
 from tests.taking import LabServer
 
 HERE = Path(__file__).parent

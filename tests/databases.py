@@ -14,9 +14,9 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from moot.engine.books import prepare
+from moot.engine.runs.dbos import prepare
 from moot.store.database import Database
-from moot.store.migration import migrate
+from moot.store.migrate import migrate
 from tests.alone import alone
 from tests.dialects import share
 from tests.postgres import PREFIX, address_of, in_memory, server

@@ -32,14 +32,14 @@ from tests.alone import alone
 
 ROOT = Path(__file__).parent.parent
 LOADED = [  # also what Moot would load late, when it is used
-    "moot.cli.app",
+    "moot.cli.main",
     "moot.cli.ask",
-    "moot.cli.chat",
+    "moot.cli.chat.session",
     "moot.cli.discord",
     "moot.cli.doctor",
-    "moot.cli.house",
-    "moot.cli.lab",
-    "moot.cli.lab_discord",
+    "moot.app.container",
+    "moot.cli.testing",
+    "moot.cli.testing_discord",
     "moot.cli.mcp",
     "moot.cli.models",
     "moot.cli.serve",
@@ -63,7 +63,7 @@ LOADED = [  # also what Moot would load late, when it is used
     "litestar.middleware.response_cache",
     "litestar.plugins.attrs",
     "litestar.plugins.pydantic",
-    "moot.server.mcp_server",
+    "moot.server.mcp.server",
     "opentelemetry.semconv.attributes.http_attributes",
     "rich.live",
     "typer._adapters",
@@ -341,7 +341,7 @@ def serve(listener: int, address: str) -> NoReturn:
     try:
         apps.use_what_was_built()
         _prepare(Request(*pickle.loads(request)), descriptors)  # noqa: S301 - a test wrote it
-        from moot.cli.app import main  # noqa: PLC0415 - loaded here, and not where tests are collected
+        from moot.cli.main import main  # noqa: PLC0415 - it is loaded by now
 
         main()
         code = 0

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from moot.context.stateless import Lesson, lesson_of
-from moot.model.stateless import ChatRequest
+from moot.services.stateless_request import Lesson, lesson_of
+from moot.types.stateless import ChatRequest
 
 MIRA = {"id": "mira", "name": "Mira", "role": "teacher", "priority": 5, "avatar": "owl", "color": "#4a7c59"}
 TOM = {"id": "tom", "name": "Tom", "role": "student"}

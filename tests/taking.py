@@ -2,17 +2,17 @@
 
 from msgspec import Struct
 
-from moot.lab.server import Lab
-from moot.model.events import Event, Seat
-from moot.model.requests import ModelRequest, user
-from moot.providers.catalogue import Api
-from moot.providers.http import HttpProvider
+from moot.providers.catalog import Api
+from moot.providers.http_provider import HttpProvider
 from moot.providers.provider import Provider
 from moot.providers.registry import WIRES
-from moot.providers.scripts import Script
+from moot.providers.scripted.scripts import Script
 from moot.providers.transport import Transport
-from moot.streams.stop import Stop
-from moot.streams.turn import Limits, StreamResult, listen
+from moot.streaming.cancellation import Stop
+from moot.streaming.turn_stream import Limits, StreamResult, listen
+from moot.testing.provider_server import Lab
+from moot.types.events import Event, Seat
+from moot.types.requests import ModelRequest, user
 
 KEY = "sk-canary-0123456789abcdef"
 PATIENT = Limits(idle=60.0, total=120.0, characters=200_000)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient
 
-from moot.cli.house import House, opened
-from moot.cli.settings import Rates, Settings
-from moot.model.requests import ModelRequest
+from moot.app.container import House, opened
 from moot.providers.provider import ChunkStream
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import Script, Scripts
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import Script, Scripts
+from moot.settings import Rates, Settings
+from moot.types.requests import ModelRequest
 from tests.databases import KINDS, Kind, migrated_url
 from tests.server.talking import SECRET
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from moot.lab.discord.double import TOKEN, Double
-from moot.lab.discord.double import serving as serving_discord
-from moot.lab.discord.guild import Channel
-from tests.channels.discord.pointed import point_at
+from moot.testing.discord.guild import Channel
+from moot.testing.discord.server import TOKEN, Double
+from moot.testing.discord.server import serving as serving_discord
 from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
+from tests.discord.pointed import point_at
 from tests.serving import MootServer
 
 SCRIPT = """

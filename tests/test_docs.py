@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from moot.cli.settings import Settings
-from moot.providers.scripts import FAULTS, load
+from moot.providers.scripted.scripts import FAULTS, load
+from moot.settings import Settings
 from tests.fork_server import install_client
 from tests.serving import serving
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from moot.model.chunks import Usage
-from moot.model.events import TextDelta
-from moot.providers.catalogue import Api
-from moot.providers.scripts import FAULTS, LOOK_UP, SAMPLE
-from moot.streams.turn import Limits
+from moot.providers.catalog import Api
+from moot.providers.scripted.scripts import FAULTS, LOOK_UP, SAMPLE
+from moot.streaming.turn_stream import Limits
+from moot.types.chunks import Usage
+from moot.types.events import TextDelta
 from tests.taking import KEY, PATIENT, LabServer, take
 
 APIS: tuple[Api, ...] = ("openai", "anthropic", "google")

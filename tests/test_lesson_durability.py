@@ -11,9 +11,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from moot.board.ledger import drawn
-from moot.board.replay import replayed
-from moot.model.events import Event
+from moot.types.events import Event
+from moot.whiteboard.state import drawn, replayed
 from tests.api import lessons
 from tests.chaos import Call, Ledger, Reader, Site, _delta, manned
 from tests.databases import SLOW_ON_POSTGRES

@@ -15,7 +15,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
-from moot.model.stateless import NAMES
+from moot.types.stateless import NAMES
 from tests.databases import migrated_url
 from tests.serving import MootServer, serving
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from moot.model.events import TextDelta
-from moot.model.requests import ModelRequest, assistant, user
-from moot.providers.catalogue import Api
-from moot.providers.http import HttpProvider
+from moot.providers.catalog import Api
+from moot.providers.http_provider import HttpProvider
 from moot.providers.local import demo_weights, load_library
 from moot.providers.registry import WIRES
 from moot.providers.transport import Transport
-from moot.streams.stop import Stop
+from moot.streaming.cancellation import Stop
+from moot.types.events import TextDelta
+from moot.types.requests import ModelRequest, assistant, user
 from tests.taking import KEY, take
 
 FRANCE = ModelRequest(

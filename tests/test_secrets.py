@@ -11,11 +11,11 @@ from urllib.parse import quote
 import asyncpg
 import pytest
 
-from moot.lab.server import Lab
-from moot.lab.server import serving as lab_serving
-from moot.providers.scripts import BUILT_IN, Scripts
-from moot.store.accounts import Accounts
+from moot.providers.scripted.scripts import BUILT_IN, Scripts
+from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
+from moot.testing.provider_server import Lab
+from moot.testing.provider_server import serving as lab_serving
 from tests import lessons
 from tests.databases import SLOW_ON_POSTGRES, Kind, migrated_url
 from tests.lessons import MIRA, TOM

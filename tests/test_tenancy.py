@@ -10,10 +10,10 @@ import pytest_asyncio
 from msgspec import Struct
 from sqlalchemy import select
 
-from moot.model.accounts import Caller
-from moot.store.accounts import Accounts
+from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
 from moot.store.schema import metadata
+from moot.types.accounts import Caller
 from tests import lessons
 from tests.databases import SLOW_ON_POSTGRES, migrated_url
 from tests.serving import MootServer, Reply, serving

@@ -12,16 +12,16 @@ from litestar import Litestar
 from litestar.di import Provide
 from msgspec import UnsetType, inspect
 
-from moot.cli.house import PARTS
-from moot.engine.toolkit import REFUSALS
-from moot.model import discussions, requests
-from moot.model.changes import Change
-from moot.model.events import Event
-from moot.model.participants import COLOURS
+from moot.app.container import PARTS
+from moot.engine.tools.toolset import REFUSALS
 from moot.server.app import ROUTES
-from moot.server.bookmarks import Resync
+from moot.server.errors import Problem
+from moot.server.event_cursors import Resync
 from moot.server.openapi import Form, Operation, operations
-from moot.server.problems import Problem
+from moot.types import discussions, requests
+from moot.types.discussion_events import Change
+from moot.types.events import Event
+from moot.types.participants import COLOURS
 
 WRITTEN = Path(__file__).parent / "src/wire.ts"
 HEADER = "// Written by `python web/wire.py` from the values of the server. Not to be edited.\n\n"

@@ -7,14 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from moot.library.results import Result
-    from moot.library.tables import Moot, ask
-    from moot.library.talks import Talk
-    from moot.library.voices import Voice
-    from moot.model.advisors import Advisors
-    from moot.model.debates import Debate
-    from moot.model.directed import Directed
-    from moot.model.errors import MissingKey, MootError, NotFound, ProviderError, UnknownModel, UsageError
+    from moot.sdk.client import Moot, ask
+    from moot.sdk.participants import Voice
+    from moot.sdk.run import Result, Talk
+    from moot.types.debate import Debate
+    from moot.types.errors import MissingKey, MootError, NotFound, ProviderError, UnknownModel, UsageError
+    from moot.types.modes import Advisors, Directed
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,14 +32,12 @@ __all__ = [
     "ask",
 ]
 HOMES = {
-    "moot.library.results": {"Result"},
-    "moot.library.tables": {"Moot", "ask"},
-    "moot.library.talks": {"Talk"},
-    "moot.library.voices": {"Voice"},
-    "moot.model.advisors": {"Advisors"},
-    "moot.model.debates": {"Debate"},
-    "moot.model.directed": {"Directed"},
-    "moot.model.errors": {
+    "moot.sdk.client": {"Moot", "ask"},
+    "moot.sdk.run": {"Result", "Talk"},
+    "moot.sdk.participants": {"Voice"},
+    "moot.types.debate": {"Debate"},
+    "moot.types.modes": {"Advisors", "Directed"},
+    "moot.types.errors": {
         "MissingKey",
         "MootError",
         "NotFound",

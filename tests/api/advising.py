@@ -1,6 +1,6 @@
 """Advisors as scripts: what each says to every message, to the others, and in the end."""
 
-from moot.providers.scripts import Script
+from moot.providers.scripted.scripts import Script
 
 CROSS, TOGETHER = "what the others have just answered", "what it comes to, once for all of you"
 MESSAGES = ("I want to leave.", "Since spring.", "They pay well.", "So what now?")

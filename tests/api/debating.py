@@ -2,7 +2,7 @@
 
 import json
 
-from moot.providers.scripts import Script
+from moot.providers.scripted.scripts import Script
 
 SECOND = "These are the first answers of the others"
 SYNTHESIS = "You now write for the whole table"

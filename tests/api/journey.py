@@ -10,9 +10,9 @@ import aiohttp
 from aiohttp import web
 from msgspec.structs import replace
 
-from moot.lab.server import Lab
-from moot.providers import sample_lesson
-from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.providers.scripted import sample_lesson
+from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
+from moot.testing.provider_server import Lab
 from tests.api.advising import ADVISORS
 from tests.api.debating import TABLE
 from tests.api.lessons import AGENTS

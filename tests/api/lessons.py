@@ -2,7 +2,7 @@
 
 import json
 
-from moot.providers.scripts import Script
+from moot.providers.scripted.scripts import Script
 
 DIRECTOR = "You direct a conversation"
 

@@ -10,11 +10,10 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from moot.board.ledger import drawn
-from moot.board.png import png
-from moot.board.replay import replayed
-from moot.context.prompts import written
-from moot.model.events import Event
+from moot.prompts.templates import written
+from moot.types.events import Event
+from moot.whiteboard.render.png import png
+from moot.whiteboard.state import drawn, replayed
 from tests.api import lessons
 from tests.api.journey import Journey, ended
 

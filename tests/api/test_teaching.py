@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from moot.board.replay import Entry, replayed
-from moot.model.actions import read_action
+from moot.types.actions import read_action
+from moot.whiteboard.state import Entry, replayed
 from tests.api.journey import Journey
 from tests.lessons import CLASS, MIRA, QUESTION, body, types
 from tests.serving import SECONDS

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from moot.transcript.document import Transcript
+from moot.transcript.json_format import Transcript
 from tests.api import debating as table
 from tests.api.journey import Journey
 from tests.api.test_directing import SAMPLE

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from moot.model.trials import MOST_ROUNDS
+from moot.types.evaluations import MOST_ROUNDS
 from tests.databases import SLOW_ON_POSTGRES, migrated_url
 from tests.serving import SECONDS, MootServer, serving
 

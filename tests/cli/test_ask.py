@@ -14,7 +14,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from moot.cli import ask
-from moot.model.events import (
+from moot.providers.scripted.scripts import SAMPLE
+from moot.streaming.cancellation import Stop
+from moot.types.events import (
     BallotCast,
     Event,
     Reason,
@@ -27,8 +29,6 @@ from moot.model.events import (
     TurnEnded,
     TurnStatus,
 )
-from moot.providers.scripts import SAMPLE
-from moot.streams.stop import Stop
 from tests.api.debating import (
     CLERK,
     CONVINCED,
@@ -40,9 +40,9 @@ from tests.api.debating import (
     TOGETHER,
     YES,
 )
-from tests.channels.dialogue import ends
 from tests.cli.process import NOBODY, SCRIPT, SECONDS, Moot, complaint, heard, heard_out
 from tests.taking import KEY, LabServer
+from tests.terminal.dialogue import ends
 from tests.tools.servers import COMMAND, READER_AND_WRITER
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from moot.cli import discord as command
-from moot.cli.settings import Discord, Settings
-from moot.model.errors import BadSettings, Unavailable
-from tests.channels.discord.parley import parley
+from moot.settings import Discord, Settings
+from moot.types.errors import BadSettings, Unavailable
 from tests.cli.process import Moot, complaint
+from tests.discord.parley import parley
 
 
 def test_without_a_token_it_is_said_where_to_get_one(moot: Moot) -> None:

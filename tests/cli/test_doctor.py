@@ -7,7 +7,7 @@ from inline_snapshot import snapshot
 
 from moot.cli import doctor
 from moot.providers.registry import Registry
-from moot.providers.scripts import BUILT_IN
+from moot.providers.scripted.scripts import BUILT_IN
 from tests.cli.process import NOBODY, Moot
 from tests.taking import KEY, LabServer
 

@@ -1,6 +1,6 @@
 import asyncio
 
-from moot.providers.scripts import BUILT_IN
+from moot.providers.scripted.scripts import BUILT_IN
 from tests.cli.process import NOBODY, Moot, complaint
 from tests.taking import KEY, LabServer
 

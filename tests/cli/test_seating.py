@@ -1,7 +1,7 @@
 import asyncio
 
 from moot.providers import discovery
-from moot.providers.scripts import Script
+from moot.providers.scripted.scripts import Script
 from tests.cli.process import Moot, complaint
 from tests.taking import KEY, LabServer
 

@@ -12,9 +12,9 @@ from typing import Any, cast
 import aiohttp
 import pytest
 
+from moot.app.container import House
 from moot.cli import serve
-from moot.cli.house import House
-from moot.model.errors import StoreUnavailable
+from moot.types.errors import StoreUnavailable
 from tests.cli.process import Moot, complaint
 from tests.lessons import MIRA, body
 from tests.serving import LOOK_SECONDS, SECONDS, MootServer, serving

@@ -7,10 +7,10 @@ from typing import TextIO
 import pytest
 
 from moot.cli.tools import AtTerminal, workshop
-from moot.engine.consent import Wanted
-from moot.model.errors import UsageError
-from moot.model.events import Seat
-from moot.tools.servers import ServerConfig
+from moot.engine.tools.approvals import Wanted
+from moot.tools.config import ServerConfig
+from moot.types.errors import UsageError
+from moot.types.events import Seat
 
 WANTED = Wanted(call_id="call_1", tool="notes/write", arguments='{"a": "\x1b[2J"}', seat=Seat("alpha"))
 NAMES = {"alpha": "Ada"}

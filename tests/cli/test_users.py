@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from moot.cli import users
-from moot.model.errors import Conflict, NotFound, Refused, UsageError
-from moot.store.accounts import Accounts
+from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
+from moot.types.errors import Conflict, NotFound, Refused, UsageError
 from tests.databases import write_migrated
 from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
 

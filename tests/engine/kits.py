@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Raw
 
-from moot.engine.consent import Standing, Wanted
-from moot.engine.toolkit import Offer, Toolkit
-from moot.model.tools import Decision, ToolInfo
+from moot.engine.tools.approvals import Standing, Wanted
+from moot.engine.tools.toolset import Offer, Toolkit
 from moot.tools.fake import FakeTool, FakeToolbox
+from moot.types.tools import Decision, ToolInfo
 
 WORD = Raw(b'{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}')
 Work = Callable[[Mapping[str, Any]], Awaitable[str]]

@@ -7,23 +7,23 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.cli.house import House
-from moot.engine.execution import Execution, Executor
-from moot.engine.hall import Opening, Saying, Started
-from moot.engine.inline import at_once
-from moot.engine.recapping import Recapping
-from moot.engine.speaker import Speaker
-from moot.model.accounts import Caller
-from moot.model.discussions import Message
-from moot.model.events import RunStatus
-from moot.model.participants import seat
-from moot.model.requests import ModelRequest
+from moot.app.container import House
+from moot.engine.runs.executor import Execution, Executor
+from moot.engine.runs.inline import at_once
+from moot.engine.runs.references import Recapping
+from moot.engine.turns.model_caller import Speaker
 from moot.providers.provider import ChunkStream
 from moot.providers.registry import Registry
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
+from moot.services.discussions import Opening, Saying, Started
 from moot.store.database import Database
-from moot.streams.turn import Limits
+from moot.streaming.turn_stream import Limits
+from moot.types.accounts import Caller
+from moot.types.discussions import Message
+from moot.types.events import RunStatus
+from moot.types.participants import seat
+from moot.types.requests import ModelRequest
 from tests.server.talking import idle
 from tests.store.people import ANNA
 

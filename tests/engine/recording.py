@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from moot.engine.feeds import Feeds
-from moot.engine.journal import Journal
-from moot.engine.record import Record
-from moot.model.chunks import Usage
-from moot.model.events import Answer, Event, TurnEnded, TurnStatus
+from moot.engine.events.hub import Feeds
+from moot.engine.events.writer import Journal
+from moot.engine.runs.transcript import Record
 from moot.store.database import Database
-from moot.store.discussions import Discussions
-from moot.store.events import Events
-from moot.store.runs import Claim
+from moot.store.discussions.discussions import Discussions
+from moot.store.runs.event_log import Events
+from moot.store.runs.runs import Claim
+from moot.types.chunks import Usage
+from moot.types.events import Answer, Event, TurnEnded, TurnStatus
 from tests.store.running import first_run
 
 

@@ -5,26 +5,26 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from moot.engine.inline import at_once
-from moot.engine.scene import Scene
-from moot.engine.speaker import Speaker
-from moot.engine.table import LiveTable, S
-from moot.engine.workshop import Workshop
-from moot.model.debates import Lane
-from moot.model.discussions import Message
-from moot.model.errors import UsageError
-from moot.model.events import ANSWERED, FINDINGS, Event, Finding, Seat, TextDelta
-from moot.model.money import Charge
-from moot.model.participants import Participant, seat
-from moot.model.plans import Plan
-from moot.model.requests import ModelRequest
+from moot.engine.runs.inline import at_once
+from moot.engine.runs.table import LiveTable, S
+from moot.engine.tools.session import Workshop
+from moot.engine.turns.context import Scene
+from moot.engine.turns.model_caller import Speaker
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
 from moot.providers.registry import Resolved
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import BUILT_IN, Script, Scripts
-from moot.streams.stop import Stop
-from moot.streams.turn import Limits
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
+from moot.streaming.cancellation import Stop
+from moot.streaming.turn_stream import Limits
+from moot.types.billing import Charge
+from moot.types.debate import Lane
+from moot.types.discussions import Message
+from moot.types.errors import UsageError
+from moot.types.events import ANSWERED, FINDINGS, Event, Finding, Seat, TextDelta
+from moot.types.participants import Participant, seat
+from moot.types.requests import ModelRequest
+from moot.types.run_plan import Plan
 
 SPEAKER = Speaker(Limits(idle=5, total=30), backoff=0.001, jitter=lambda: 0.5)
 QUESTION = Message(id="msg_1", discussion="dis_1", run="run_1", role="user", content="Why?", number=1)

@@ -5,27 +5,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from moot.engine.durable import DurableRuns
-from moot.engine.feeds import Feeds
-from moot.engine.journal import Journal
-from moot.engine.recapping import Recapping
-from moot.model.discussions import Message, Run
-from moot.model.events import (
-    Event,
-    RunEnded,
-    RunStarted,
-    RunStatus,
-    TextDelta,
-    TurnStarted,
-)
+from moot.engine.events.hub import Feeds
+from moot.engine.events.writer import Journal
+from moot.engine.runs.manager import DurableRuns
+from moot.engine.runs.references import Recapping
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Resolved
-from moot.providers.scripts import Script
-from moot.store.budgets import Budgets
+from moot.providers.scripted.scripts import Script
+from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
-from moot.store.discussions import Discussions
-from moot.store.events import Events
-from moot.store.runs import Claim, Runs
+from moot.store.discussions.discussions import Discussions
+from moot.store.runs.event_log import Events
+from moot.store.runs.runs import Claim, Runs
+from moot.types.discussions import Message, Run
+from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta, TurnStarted
 from tests.engine.tables import SPEAKER, Recorded
 from tests.store.hearing import SECONDS, eventually
 from tests.store.people import ANNA, discuss

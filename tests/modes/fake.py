@@ -2,15 +2,15 @@
 
 from collections.abc import Coroutine, Mapping, Sequence
 
-from moot.context.inquiry import Ask
-from moot.context.views import View, blind, everything
-from moot.model.debates import LaneStatus
-from moot.model.discussions import Message, Role
-from moot.model.events import ANSWERED, Finding, NoticeKind, TurnStatus
-from moot.model.money import Purpose
-from moot.model.participants import Participant, seat
-from moot.model.plans import Plan
 from moot.modes.table import Brief, T
+from moot.prompts.tasks.task import Ask
+from moot.prompts.visibility import View, blind, everything
+from moot.types.billing import Purpose
+from moot.types.debate import LaneStatus
+from moot.types.discussions import Message, Role
+from moot.types.events import ANSWERED, Finding, NoticeKind, TurnStatus
+from moot.types.participants import Participant, seat
+from moot.types.run_plan import Plan
 
 
 class Left(Exception):

@@ -1,8 +1,8 @@
 from msgspec.structs import replace
 
-from moot.model.advisors import Advisors
-from moot.model.plans import Plan
 from moot.modes.advisors import advisors
+from moot.types.modes import Advisors
+from moot.types.run_plan import Plan
 from tests.modes.fake import FakeTable, plan
 
 BOTH = Advisors(cross_talk=True, synthesis=True)

@@ -1,7 +1,7 @@
 import pytest
 
-from moot.context.prompts import written
 from moot.modes.auto_continue import auto_continue
+from moot.prompts.templates import written
 from tests.modes.fake import FakeTable, Left, plan
 
 

@@ -1,6 +1,6 @@
-from moot.model.debates import Debate
-from moot.model.events import Agreed, BallotCast
 from moot.modes.debate import debate
+from moot.types.debate import Debate
+from moot.types.events import Agreed, BallotCast
 from tests.modes.fake import FakeTable, plan
 
 

@@ -1,8 +1,8 @@
 from inline_snapshot import snapshot
 
-from moot.model.directed import Directed
-from moot.model.events import Decided
 from moot.modes.directed import directed
+from moot.types.events import Decided
+from moot.types.modes import Directed
 from tests.modes.fake import FakeTable, plan
 
 

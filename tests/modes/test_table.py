@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.context.prompt import IDENTITIES
-from moot.context.views import VIEWS
-from moot.model.directed import Directed
-from moot.model.events import TurnStatus
-from moot.model.modes import ALONE_TOO, TOGETHER, ModeName
 from moot.modes import CHOOSABLE, MODES
 from moot.modes.table import Table
+from moot.prompts.builder import IDENTITIES
+from moot.prompts.visibility import VIEWS
+from moot.types.events import TurnStatus
+from moot.types.modes import ALONE_TOO, TOGETHER, Directed, ModeName
 from tests.modes.fake import FakeTable, plan
 
 endings = st.dictionaries(

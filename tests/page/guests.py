@@ -15,12 +15,12 @@ from msgspec import Struct
 from playwright.async_api import Page
 from sqlalchemy import insert, select
 
-from moot.model.ids import new_id
 from moot.server.auth import COOKIE
-from moot.store.accounts import SESSION_SECONDS
-from moot.store.credentials import digest
+from moot.store.accounts.accounts import SESSION_SECONDS
+from moot.store.accounts.credentials import digest
 from moot.store.database import Database
 from moot.store.schema import account, run, session, tenant
+from moot.types.primitives import new_id
 from tests.databases import migrated_url
 from tests.page.visiting import left, prepared
 from tests.serving import MootServer, serving

@@ -2,7 +2,7 @@
 
 from playwright.async_api import Page, expect
 
-from moot.store.accounts import Accounts
+from moot.store.accounts.accounts import Accounts
 from tests.page.axe import axe
 from tests.page.guests import House
 from tests.page.watching import Watch

@@ -8,7 +8,7 @@ import pytest_asyncio
 from aiohttp import web
 from playwright.async_api import Page, expect
 
-from moot.server.page import STRICT
+from moot.server.static_files import STRICT
 from tests.node import install, node
 from tests.page.attacks import ATTACKS
 from tests.page.axe import axe

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from moot.lab.server import Lab
-from moot.lab.server import serving as performing
-from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
+from moot.testing.provider_server import Lab
+from moot.testing.provider_server import serving as performing
 from tests.page.axe import axe
 from tests.page.phone import fits_a_phone
 from tests.page.visiting import visiting

@@ -2,7 +2,7 @@
 
 import json
 
-from moot.providers.scripts import BUILT_IN, SAMPLE, Script
+from moot.providers.scripted.scripts import BUILT_IN, SAMPLE, Script
 
 READS = {
     "export": {

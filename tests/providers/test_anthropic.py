@@ -5,10 +5,10 @@ import msgspec
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
-from moot.model.profiles import Profile
-from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 from moot.providers.anthropic import AnthropicReader, AnthropicWire
+from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
+from moot.types.model_info import Profile
+from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 10, "output_tokens": 1}}}  # fmt: skip
 

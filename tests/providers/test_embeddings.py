@@ -6,10 +6,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from moot.model.errors import ProviderError, UnknownModel
-from moot.providers.catalogue import ProviderConfig
+from moot.providers.catalog import ProviderConfig
 from moot.providers.embeddings import HttpEmbedder, embedder
 from moot.providers.registry import Registry
+from moot.types.errors import ProviderError, UnknownModel
 from tests.taking import KEY
 
 NAME = "near/nomic"

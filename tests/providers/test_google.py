@@ -4,10 +4,10 @@ from typing import Any
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
-from moot.model.profiles import Profile
-from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 from moot.providers.google import GoogleReader, GoogleWire
+from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
+from moot.types.model_info import Profile
+from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 
 REQUEST = ModelRequest(
     model="gemini-x",

@@ -1,5 +1,5 @@
-from moot.model.faults import fault
 from moot.providers.keys import Key, KeyRing
+from moot.types.faults import fault
 
 
 class Clock:

@@ -14,13 +14,7 @@ from unittest.mock import MagicMock
 import pytest
 from msgspec import Raw
 
-from moot.board.replay import EMPTY
-from moot.context.question import question
-from moot.model.chunks import Done, Failed, Progress, Text
-from moot.model.errors import Unavailable
-from moot.model.manual import line_for
-from moot.model.requests import File, ModelRequest, user
-from moot.providers.bounds import LONGEST_TEXT, MOST_ITEMS
+from moot.prompts.attachments import question
 from moot.providers.local import (
     DEMO,
     Generation,
@@ -28,8 +22,14 @@ from moot.providers.local import (
     demo_weights,
     load_library,
 )
-from moot.streams.act import Act
-from moot.streams.capture import Said
+from moot.providers.local_limits import LONGEST_TEXT, MOST_ITEMS
+from moot.streaming.lesson_turn import Act
+from moot.streaming.reasoning_tags import Said
+from moot.types.action_docs import line_for
+from moot.types.chunks import Done, Failed, Progress, Text
+from moot.types.errors import Unavailable
+from moot.types.requests import File, ModelRequest, user
+from moot.whiteboard.state import EMPTY
 from tests.taking import take
 
 LONG = "The quick brown fox jumps over the lazy dog. " * 150

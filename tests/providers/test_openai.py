@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec import Raw
 
-from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
-from moot.model.errors import ProviderError
-from moot.model.profiles import Profile
-from moot.model.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 from moot.providers.openai import OpenAIReader, OpenAIWire
+from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
+from moot.types.errors import ProviderError
+from moot.types.model_info import Profile
+from moot.types.requests import File, ModelRequest, Tool, ToolResult, assistant, user
 
 PROFILE = Profile(thinking="effort", max_tokens_field="max_completion_tokens")
 

@@ -1,7 +1,8 @@
 import pytest
 
-from moot.model.profiles import FileKind
-from moot.providers.profiles import profile
+from moot.providers.profiles import context_window, cost, profile
+from moot.types.chunks import Usage
+from moot.types.model_info import FileKind
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,32 @@ def test_openai_s_own_models_have_their_own_word_for_the_limit() -> None:
 )
 def test_some_take_no_temperature(api: str, model: str, takes: bool) -> None:
     assert profile(api, model).temperature == takes
+
+
+ANTHROPIC = "https://api.anthropic.com/v1"
+
+
+def test_known_models_have_a_price_that_grows_with_tokens() -> None:
+    little = cost(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 100))
+    much = cost(ANTHROPIC, "claude-sonnet-4-5", Usage(2000, 200))
+    assert little is not None
+    assert much is not None
+    assert 0 < little < much
+
+
+def test_cached_tokens_cost_less() -> None:
+    plain = cost(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 0))
+    cached = cost(ANTHROPIC, "claude-sonnet-4-5", Usage(1000, 0, cached=900))
+    assert plain is not None
+    assert cached is not None
+    assert cached < plain
+
+
+def test_what_is_not_known_is_unknown_and_not_free() -> None:
+    assert cost(ANTHROPIC, "no-such-model", Usage(1000, 100)) is None
+    assert cost("http://127.0.0.1:9999/v1", "claude-sonnet-4-5", Usage(1000, 100)) is None
+    assert context_window("http://127.0.0.1:9999/v1", "x") is None
+
+
+def test_context_sizes() -> None:
+    assert context_window("https://api.openai.com/v1", "gpt-4o-mini") == 128_000

@@ -7,14 +7,14 @@ from contextlib import aclosing
 import pytest
 from msgspec.structs import replace
 
-from moot.model.chunks import Chunk, Done, Failed, Text, Usage
-from moot.model.errors import UnknownModel
-from moot.model.requests import ModelRequest, user
-from moot.providers.catalogue import Api
+from moot.providers.catalog import Api
 from moot.providers.local import DEMO, SLOTS
 from moot.providers.provider import Provider
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import BUILT_IN, Scripts
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import BUILT_IN, Scripts
+from moot.types.chunks import Chunk, Done, Failed, Text, Usage
+from moot.types.errors import UnknownModel
+from moot.types.requests import ModelRequest, user
 from tests.providers.loading import LoadedProvider
 from tests.taking import KEY, LabServer, take
 

@@ -2,16 +2,16 @@ import asyncio
 
 import pytest
 
-from moot.model.chunks import Usage
-from moot.model.errors import BadSettings, MissingKey, ProviderError, UnknownModel
-from moot.model.faults import fault
-from moot.providers.catalogue import BUILT_IN, ProviderConfig
-from moot.providers.http import HttpProvider
+from moot.providers.catalog import BUILT_IN, ProviderConfig
+from moot.providers.http_provider import HttpProvider
 from moot.providers.keys import Key
 from moot.providers.local import LocalProvider
 from moot.providers.registry import Registry
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import Scripts
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import Scripts
+from moot.types.chunks import Usage
+from moot.types.errors import BadSettings, MissingKey, ProviderError, UnknownModel
+from moot.types.faults import fault
 from tests.taking import KEY, LabServer
 
 LAB = ProviderConfig(api="openai", base_url="http://127.0.0.1:9999/v1", key_env="LAB_KEY")

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moot.model.errors import ProviderError
 from moot.providers.sse import EventParser
+from moot.types.errors import ProviderError
 
 
 def parsed(*pieces: bytes) -> list[bytes]:

@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 import trustme
 
-from moot.model.errors import ProviderError
-from moot.model.faults import Kind
 from moot.providers.transport import Transport, proxy_for
+from moot.types.errors import ProviderError
+from moot.types.faults import Kind
 
 
 @asynccontextmanager

@@ -7,13 +7,13 @@ from typing import Any, cast
 from litestar import Litestar
 from litestar.di import Provide
 
-from moot.cli.house import PARTS, House
-from moot.model.accounts import Caller
+from moot.app.container import PARTS, House
 from moot.server.app import create_app
 from moot.server.auth import Authentication
-from moot.server.limits import RateLimits
-from moot.server.scrapers import Scrapers
-from moot.store.accounts import Accounts
+from moot.server.rate_limits import RateLimits
+from moot.server.routes.health import Scrapers
+from moot.store.accounts.accounts import Accounts
+from moot.types.accounts import Caller
 
 FREE: list[Litestar] = []
 

@@ -7,14 +7,14 @@ from httpx import ASGITransport, AsyncClient, Response
 from litestar import Litestar
 from sqlalchemy import insert
 
-from moot.model.accounts import Caller
-from moot.providers.catalogue import ProviderConfig
+from moot.providers.catalog import ProviderConfig
 from moot.providers.registry import Registry
-from moot.server.limits import RateLimits
-from moot.store.accounts import Accounts
+from moot.server.rate_limits import RateLimits
+from moot.store.accounts.accounts import Accounts
 from moot.store.database import Database
-from moot.store.rates import Rates
+from moot.store.rate_limits import Rates
 from moot.store.schema import account, tenant
+from moot.types.accounts import Caller
 from tests.server.apps import lent
 from tests.server.talking import idle
 

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 from httpx import ASGITransport, AsyncClient, Response
 
-from moot.cli.house import House
-from moot.cli.settings import Settings
-from moot.model.accounts import Caller
+from moot.app.container import House
 from moot.providers.registry import Registry
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import BUILT_IN, Script, Scripts
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
+from moot.settings import Settings
 from moot.store.database import Database
+from moot.types.accounts import Caller
 from tests.server.apps import lent
 from tests.server.talking import idle
 from tests.store.people import ANNA, BERT

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 from httpx import ASGITransport, AsyncClient, Response
 
-from moot.cli.house import House
-from moot.cli.settings import Rates, Settings
-from moot.model.discussions import Message
-from moot.model.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
-from moot.model.ids import new_id
+from moot.app.container import House
 from moot.providers.registry import Registry
-from moot.store.appending import Ending, Entry, Kept
+from moot.settings import Rates, Settings
 from moot.store.database import Database
-from moot.store.roll import Roll
-from moot.store.sealer import Sealer
+from moot.store.encryption import Sealer
+from moot.store.runs.event_insert import Ending, Entry, Kept
+from moot.store.runs.workers import Roll
+from moot.types.discussions import Message
+from moot.types.events import Event, RunEnded, RunStarted, RunStatus, TextDelta
+from moot.types.primitives import new_id
 from tests.server.apps import lent
 
 SECRET = "8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u"

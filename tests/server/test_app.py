@@ -8,11 +8,11 @@ from httpx import ASGITransport, AsyncClient
 from litestar import Litestar
 from litestar.routes import HTTPRoute
 
-from moot.cli.house import House
-from moot.cli.settings import Rates, Settings
+from moot.app.container import House
 from moot.providers.registry import Registry
 from moot.server.app import MAX_BODY, create_app
-from moot.store.sealer import Sealer
+from moot.settings import Rates, Settings
+from moot.store.encryption import Sealer
 from tests.databases import migrated
 from tests.server.talking import SECRET
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import msgspec
 
-from moot.cli.house import House
-from moot.cli.settings import Settings
-from moot.engine.hall import Opening
-from moot.engine.seating import Wanted
-from moot.model.accounts import Caller
-from moot.model.discussions import Message
-from moot.model.ids import new_id
-from moot.model.requests import ModelRequest
+from moot.app.container import House
 from moot.providers.provider import ChunkStream
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import BUILT_IN, Script, Scripts, question
-from moot.store.appending import Ending, Entry, Kept
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts, question
+from moot.services.discussions import Opening
+from moot.services.participants import Wanted
+from moot.settings import Settings
 from moot.store.database import Database
+from moot.store.runs.event_insert import Ending, Entry, Kept
+from moot.types.accounts import Caller
+from moot.types.discussions import Message
+from moot.types.primitives import new_id
+from moot.types.requests import ModelRequest
 from tests.server.knowing import Api, knowing
 from tests.store.people import ANNA
 

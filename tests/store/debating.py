@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from moot.model.debates import Lane, LaneStatus
-from moot.model.discussions import Discussion, Message, Run
-from moot.model.events import Notice, RunStatus, TurnStatus
-from moot.model.ids import new_id
-from moot.model.participants import seat
-from moot.store.appending import Ending, Entry, Kept
 from moot.store.database import Database
-from moot.store.discussions import add_discussion
-from moot.store.events import Events
-from moot.store.runs import Claim
+from moot.store.discussions.discussions import add_discussion
+from moot.store.runs.event_insert import Ending, Entry, Kept
+from moot.store.runs.event_log import Events
+from moot.store.runs.runs import Claim
+from moot.types.debate import Lane, LaneStatus
+from moot.types.discussions import Discussion, Message, Run
+from moot.types.events import Notice, RunStatus, TurnStatus
+from moot.types.participants import seat
+from moot.types.primitives import new_id
 from tests.store.people import ANNA, discuss, settle
 from tests.store.running import OTHER, WORKER, answer, claim, employ, start
 

@@ -1,7 +1,7 @@
 """Insights as a model might have found them."""
 
-from moot.model.ids import new_id
-from moot.model.knowledge import Insight
+from moot.types.knowledge import Insight
+from moot.types.primitives import new_id
 
 
 def insight(title: str, detail: str = "So it is.", suggestion: str | None = None) -> Insight:

@@ -3,7 +3,7 @@
 import pytest
 from argon2 import PasswordHasher
 
-from moot.store import passwords
+from moot.store.accounts import credentials
 
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 NOBODY = QUICK.hash("nobody at all")
@@ -11,5 +11,5 @@ NOBODY = QUICK.hash("nobody at all")
 
 @pytest.fixture(autouse=True)
 def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "HASHER", QUICK)
-    monkeypatch.setattr(passwords, "NOBODY", NOBODY)
+    monkeypatch.setattr(credentials, "HASHER", QUICK)
+    monkeypatch.setattr(credentials, "NOBODY", NOBODY)

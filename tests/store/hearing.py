@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from moot.store.database import Database, Topic
-from moot.store.listener import listen
+from moot.store.notify import listen
 
 SECONDS = 60.0  # whoever waits in vain waits long, and nobody else does
 

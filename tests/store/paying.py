@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from moot.model.money import Charge, Payer
-from moot.store import charges
-from moot.store.charges import add_charges
+from moot.store.billing import charges
+from moot.store.billing.charges import add_charges
 from moot.store.database import Database
+from moot.types.billing import Charge, Payer
 
 
 async def charged(database: Database, payer: Payer, charge: Charge, at: float) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from sqlalchemy import insert
 
-from moot.model.discussions import Discussion, Message
-from moot.model.ids import new_id
-from moot.model.participants import seat
 from moot.store.database import Database
-from moot.store.discussions import add_discussion, add_message
+from moot.store.discussions.discussions import add_discussion, add_message
 from moot.store.schema import account, tenant
+from moot.types.discussions import Discussion, Message
+from moot.types.participants import seat
+from moot.types.primitives import new_id
 from tests.databases import Kind, migrated
 
 ANNA = "tenant_anna"

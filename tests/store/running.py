@@ -4,15 +4,15 @@ import time
 
 from sqlalchemy import insert
 
-from moot.model.discussions import Discussion, Message, Run
-from moot.model.ids import new_id
-from moot.model.money import Payer
-from moot.model.plans import Plan
 from moot.store.database import Database
-from moot.store.discussions import add_message
-from moot.store.permissions import Call
-from moot.store.runs import Claim, Runs, add_run
+from moot.store.discussions.discussions import add_message
+from moot.store.runs.approvals import Call
+from moot.store.runs.runs import Claim, Runs, add_run
 from moot.store.schema import worker
+from moot.types.billing import Payer
+from moot.types.discussions import Discussion, Message, Run
+from moot.types.primitives import new_id
+from moot.types.run_plan import Plan
 from tests.store.people import ANNA, discuss, settle
 
 WORKER = "worker-1"

@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy import func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
-from moot.model.errors import BadSettings, StoreUnavailable
 from moot.store import database as module
-from moot.store.database import Database, mapped_errors
-from moot.store.migration import migrate
+from moot.store.database import Database, cut, mapped_errors
+from moot.store.migrate import migrate
 from moot.store.schema import tenant
+from moot.types.errors import BadSettings, StoreUnavailable
 from tests.databases import KINDS, Kind, database_url, migrated
 from tests.postgres import address_of, server
 
@@ -295,3 +295,18 @@ def test_29_whatever_a_broken_connection_makes_its_driver_say_it_is_the_database
 ) -> None:
     with pytest.raises(StoreUnavailable, match="cannot be reached"), mapped_errors():
         raise error
+
+
+@pytest.mark.parametrize(
+    ("found", "page", "following"),
+    [
+        ([], (), None),
+        ([3], (3,), None),
+        ([3, 2], (3, 2), None),
+        ([3, 2, 1], (3, 2), "2"),
+    ],
+)
+def test_a_page_goes_on_after_its_last_one_if_more_was_found(
+    found: list[int], page: tuple[int, ...], following: str | None
+) -> None:
+    assert cut(found, 2, str) == (page, following)

@@ -3,13 +3,13 @@ import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 
-from moot.model.chunks import Usage
-from moot.model.discussions import Discussion, Message, Run
-from moot.model.participants import Participant
-from moot.model.plans import Plan
 from moot.store.database import Database
-from moot.store.discussions import add_message
+from moot.store.discussions.discussions import add_message
 from moot.store.schema import Json, discussion, message, metadata, run, run_event
+from moot.types.chunks import Usage
+from moot.types.discussions import Discussion, Message, Run
+from moot.types.participants import Participant
+from moot.types.run_plan import Plan
 from tests.store.comparing import differences
 from tests.store.people import ANNA, settle
 from tests.store.running import answer, first_run

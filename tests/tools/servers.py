@@ -10,9 +10,8 @@ from pathlib import Path
 
 import uvicorn
 
-from moot.tools.http import address_open
 from moot.tools.mcp import McpToolbox
-from moot.tools.stdio import command_running
+from moot.tools.mcp_transports import address_open, command_running
 from tests.tools import server
 
 COMMAND = (sys.executable, "-IS", str(Path(__file__).with_name("light_server.py")))

@@ -1,8 +1,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moot.model.tools import Outcome, ToolInfo
 from moot.tools.fake import FakeTool, FakeToolbox
+from moot.types.tools import Outcome, ToolInfo
 
 
 async def broken(_: Mapping[str, Any]) -> str:

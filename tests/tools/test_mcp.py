@@ -6,8 +6,8 @@ import mcp_types as types
 import pytest
 from mcp.client import stdio
 
-from moot.model.errors import Unavailable
 from moot.tools.mcp import McpToolbox, text_of
+from moot.types.errors import Unavailable
 from tests.tools.servers import at_an_address, by_address, by_command
 
 SHORT = 0.5

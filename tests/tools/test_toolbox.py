@@ -6,19 +6,18 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import Raw, Struct
 
-from moot.engine.boards import Boards
-from moot.engine.insight_search import InsightSearch
-from moot.engine.own_tools import OwnTools
-from moot.model.tools import ToolInfo
-from moot.store.discussions import Discussions
-from moot.store.insights import Insights
-from moot.store.vectors import Vectors
-from moot.tools.arguments import misfit
+from moot.engine.tools.builtin import OwnTools
+from moot.engine.tools.insight_search import InsightSearch
+from moot.engine.whiteboards import Boards
+from moot.store.discussions.discussions import Discussions
+from moot.store.library.insights import Insights, Vectors
 from moot.tools.fake import FakeTool, FakeToolbox
-from moot.tools.toolbox import Toolbox
+from moot.tools.toolbox import Toolbox, misfit
+from moot.types.tools import ToolInfo
 from tests.store.people import ANNA, discuss, settled
 from tests.tools.servers import at_an_address, by_address, by_command
 
@@ -97,3 +96,47 @@ async def test_wrong_arguments_are_an_error_in_words(case: Case) -> None:
 async def test_it_can_be_closed_before_it_was_used_and_twice(case: Case) -> None:
     await case.toolbox.aclose()
     await case.toolbox.aclose()
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}, "times": {"type": "integer", "minimum": 1}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+
+
+def wrong(schema: dict[str, Any], arguments: Any) -> str | None:
+    return misfit(msgspec.json.encode(schema), arguments)
+
+
+def test_what_fits_is_right() -> None:
+    assert wrong(SCHEMA, {"word": "moot", "times": 2}) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "'word' is a required property"),
+        ({"word": 1}, "word: 1 is not of type 'string'"),
+        ({"word": "a", "times": 0}, "times: 0 is less than the minimum"),
+        ({"word": "a", "more": 1}, "'more' was unexpected"),
+    ],
+)
+def test_what_does_not_is_said_in_words(arguments: Any, words: str) -> None:
+    assert words in (wrong(SCHEMA, arguments) or "")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}},
+        {"type": "nonsense"},
+        {"properties": "nonsense"},
+        {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}},
+    ],
+)
+def test_a_schema_that_is_wrong_fetches_and_slow_patterns_are_left_to_the_server(
+    schema: dict[str, Any],
+) -> None:
+    assert wrong(schema, {"a": "a" * 60 + "!"}) is None

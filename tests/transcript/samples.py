@@ -5,15 +5,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moot.engine.reports import LaneReport, Report
-from moot.model.chunks import Usage
-from moot.model.discussions import Discussion, Message
-from moot.model.events import Agreed, Decided
-from moot.model.faults import fault
-from moot.model.files import StoredFile
-from moot.model.participants import seat
-from moot.model.versions import Turn
-from tests.channels.findings import LEDGER, RANKING, SUMMARY
+from moot.services.run_reports import LaneReport, Report
+from moot.types.chunks import Usage
+from moot.types.discussions import Discussion, Message
+from moot.types.events import Agreed, Decided
+from moot.types.faults import fault
+from moot.types.files import StoredFile
+from moot.types.participants import seat
+from moot.types.versions import Turn
+from tests.terminal.findings import LEDGER, RANKING, SUMMARY
 
 NOON = 1_794_744_000.0  # 15 November 2026, 12:00 UTC
 PARTICIPANTS = seat(("a/one", "b/two", "c/three"))

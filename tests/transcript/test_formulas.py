@@ -3,8 +3,8 @@
 import pytest
 
 from moot.transcript.formulas import LONGEST, MOST_LINES, Formulas
-from moot.transcript.rendering import Rendering
-from moot.transcript.work import Work
+from moot.transcript.html import Work
+from moot.transcript.html_markdown import Rendering
 from tests.transcript.reading import harmless
 
 render = Rendering(Formulas(Work(600.0)), Work(600.0))  # for all tests of this file

@@ -1,1 +1,1 @@
-"""The command line, and the composition root that builds everything from the settings."""
+"""The command line: `moot ask`, `moot serve`, `moot chat` and the others."""

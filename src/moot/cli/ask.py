@@ -7,37 +7,36 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from moot.board.ledger import ACTS, drawn
-from moot.board.png import png
-from moot.board.replay import Board, Entry, replayed
-from moot.board.svg import svg
-from moot.channels.terminal import Json, Reader
-from moot.channels.usage import paid, usage_lines
-from moot.cli import loop, settings
-from moot.cli.ctrl_c import stopped_by_ctrl_c
-from moot.cli.options import Options, check, plan, typed
-from moot.cli.readers import not_written, reader_for
+from moot import settings
+from moot.app import event_loop
+from moot.cli.ask_options import Options, check, plan, typed
+from moot.cli.interrupt import stopped_by_ctrl_c
 from moot.cli.seating import Lane, seated
 from moot.cli.tools import workshop
-from moot.context.files import LARGEST, read_file
-from moot.context.question import question
-from moot.engine import inline
-from moot.engine.log import RunLog
-from moot.engine.speaker import Speaker
-from moot.engine.workshop import Workshop
-from moot.model.chunks import Usage
-from moot.model.errors import UsageError
-from moot.model.events import Event, Finding, RunEnded, TurnEnded
-from moot.model.money import Charge
-from moot.model.requests import File, Message
+from moot.engine.runs import inline
+from moot.engine.runs.inline import RunLog
+from moot.engine.tools.session import Workshop
+from moot.engine.turns.model_caller import Speaker
+from moot.prompts.attachments import LARGEST, question, read_file
 from moot.providers.registry import Registry
-from moot.streams.stop import Stop
+from moot.streaming.cancellation import Stop
+from moot.terminal.readers import Json, Reader
+from moot.terminal.select import not_written, reader_for
+from moot.terminal.usage import paid, usage_lines
+from moot.types.billing import Charge
+from moot.types.chunks import Usage
+from moot.types.errors import UsageError
+from moot.types.events import Event, Finding, RunEnded, TurnEnded
+from moot.types.requests import File, Message
+from moot.whiteboard.render.png import png
+from moot.whiteboard.render.svg import svg
+from moot.whiteboard.state import ACTS, Board, Entry, drawn, replayed
 
 SILENT_SECONDS = 10.0
 
 
 def run(options: Options) -> int:
-    return loop.run(_run(options, _piped()))
+    return event_loop.run(_run(options, _piped()))
 
 
 async def _run(options: Options, piped: str) -> int:

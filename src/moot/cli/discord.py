@@ -7,14 +7,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moot.cli import serve, settings
-from moot.model.accounts import Caller
-from moot.model.errors import BadSettings, Unavailable
+from moot import settings
+from moot.cli import serve
+from moot.types.accounts import Caller
+from moot.types.errors import BadSettings, Unavailable
 
 if TYPE_CHECKING:
-    from moot.channels.discord.premises import Premises
-    from moot.cli.house import House
-    from moot.cli.settings import Settings
+    from moot.app.container import House
+    from moot.discord.dependencies import Premises
+    from moot.settings import Settings
 
 
 def run(host: str, port: int, config: Path | None) -> int:
@@ -43,14 +44,14 @@ def check_installed() -> None:
 @asynccontextmanager
 async def beside(house: "House", chosen: "Settings") -> AsyncIterator[None]:
     """Be in Discord, on behalf of the account that the settings name."""
-    from moot.channels.discord.connection import attached
+    from moot.discord.connection import attached
 
     async with attached(await premises(house, chosen), chosen.discord.token or ""):
         yield
 
 
 async def premises(house: "House", chosen: "Settings") -> "Premises":
-    from moot.channels.discord.premises import Premises
+    from moot.discord.dependencies import Premises
 
     async def admit(account: str, mode: str) -> None:
         await house.limits.say(account)

@@ -10,11 +10,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from moot.channels.terminal import safe
-from moot.cli import loop, settings
-from moot.model.errors import MissingKey, ProviderError, Unavailable, UsageError
+from moot import settings
+from moot.app import event_loop
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry
+from moot.terminal.readers import safe
+from moot.types.errors import MissingKey, ProviderError, Unavailable, UsageError
 
 SECONDS = 10.0
 MARKS = {"works": "✓", "idle": "·", "broken": "✗"}
@@ -27,7 +28,7 @@ class Finding(Struct, frozen=True):
 
 
 def run(config: Path | None) -> int:
-    return loop.run(_run(config))
+    return event_loop.run(_run(config))
 
 
 async def _run(config: Path | None) -> int:

@@ -22,16 +22,17 @@ from mcp_types import (
     TextContent,
 )
 
-from moot import __version__
-from moot.cli import logs, loop, settings
-from moot.cli.api import Api
-from moot.cli.door import Door, reached
+from moot import __version__, settings
+from moot.app import event_loop
+from moot.app import logging as logs
+from moot.cli.connect import Door, reached
+from moot.cli.http_client import Api
 
 CONNECT_SECONDS = 30.0
 
 
 def run(server: str | None, config: Path | None) -> int:
-    return loop.run(_run(server, config))
+    return event_loop.run(_run(server, config))
 
 
 async def _run(server: str | None, config: Path | None) -> int:

@@ -5,16 +5,17 @@ import os
 import sys
 from pathlib import Path
 
-from moot.channels.terminal import safe
-from moot.cli import loop, settings
-from moot.model.errors import MissingKey, MootError, UnknownModel
+from moot import settings
+from moot.app import event_loop
 from moot.providers.registry import Registry
+from moot.terminal.readers import safe
+from moot.types.errors import MissingKey, MootError, UnknownModel
 
 SECONDS = 10.0
 
 
 def run(provider: str, config: Path | None) -> int:
-    return loop.run(_run(provider, config))
+    return event_loop.run(_run(provider, config))
 
 
 async def _run(provider: str, config: Path | None) -> int:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from moot.cli.settings import Settings
-from moot.context.attachments import refuse_unread, takes
-from moot.model.errors import BadSettings, MissingKey, Unavailable, UsageError
-from moot.model.participants import Participant, seat
-from moot.model.profiles import FileKind
-from moot.model.requests import File
+from moot.prompts.attachments import refuse_unread, takes
 from moot.providers.discovery import local_servers
 from moot.providers.local import DEMO_NOTE
 from moot.providers.registry import Registry, Resolved
+from moot.settings import Settings
+from moot.types.errors import BadSettings, MissingKey, Unavailable, UsageError
+from moot.types.model_info import FileKind
+from moot.types.participants import Participant, seat
+from moot.types.requests import File
 
 
 class Lane(Struct, frozen=True):

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING
 import uvicorn
 from msgspec import Struct
 
-from moot.cli import logs, loop, settings
-from moot.cli.gate import Gate
-from moot.model.errors import StoreUnavailable, UsageError
-from moot.model.hosts import is_loopback
+from moot import settings
+from moot.app import event_loop
+from moot.app import logging as logs
+from moot.app.startup import Gate
+from moot.types.errors import StoreUnavailable, UsageError
+from moot.types.primitives import is_loopback
 
 if TYPE_CHECKING:
-    from moot.cli.house import House
+    from moot.app.container import House
 
 DRAIN_SECONDS = 10.0
 IDLE_SECONDS = (
@@ -55,7 +57,7 @@ def run(options: Options, beside: Beside = nothing) -> int:
     """Serve until told to end; `beside` is what goes on in the same house meanwhile."""
     chosen = settings.load(options.config, os.environ)
     logs.configure()
-    return loop.run(_serve(options, chosen, beside))
+    return event_loop.run(_serve(options, chosen, beside))
 
 
 class Server(uvicorn.Server):
@@ -125,7 +127,7 @@ async def served(
     )
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
-        building = await asyncio.to_thread(import_module, "moot.cli.house")
+        building = await asyncio.to_thread(import_module, "moot.app.container")
         async with building.opened(chosen, os.environ, _page(listening)) as house:
             gate.open(await house.app(chosen, loopback=loopback))
             async with beside(house, chosen):

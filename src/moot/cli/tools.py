@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TextIO
 
-from moot.channels.terminal import safe
-from moot.cli.questions import terminal
-from moot.engine.consent import Standing, Wanted
-from moot.engine.workshop import Source, Workshop, servers_of
-from moot.model.errors import UsageError
-from moot.model.tools import OWN, Decision
-from moot.tools.servers import ServerConfig, configured
+from moot.cli.approvals import terminal
+from moot.engine.tools.approvals import Standing, Wanted
+from moot.engine.tools.session import Source, Workshop, servers_of
+from moot.terminal.readers import safe
+from moot.tools.config import ServerConfig, configured
+from moot.types.errors import UsageError
+from moot.types.tools import OWN, Decision
 
 
 @asynccontextmanager

@@ -5,15 +5,15 @@ import sys
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from moot.channels.terminal import safe
-from moot.cli import loop
-from moot.model.accounts import check_name, check_password
-from moot.model.errors import UsageError
-from moot.model.money import MOST_DOLLARS, dollars
-from moot.store.accounts import Accounts
-from moot.store.budgets import Budgets
+from moot.app import event_loop
+from moot.store.accounts.accounts import Accounts
+from moot.store.billing.budgets import Budgets
 from moot.store.database import Database
-from moot.store.migration import migrate
+from moot.store.migrate import migrate
+from moot.terminal.readers import safe
+from moot.types.accounts import check_name, check_password
+from moot.types.billing import MOST_DOLLARS, dollars
+from moot.types.errors import UsageError
 
 PasswordSource = Callable[[], str]
 Action = Callable[[Database], Awaitable[list[str]]]
@@ -95,7 +95,7 @@ def _done(database_url: str, action: Action) -> int:
             await migrate(database)
             return await action(database)
 
-    sys.stdout.write("".join(f"{safe(line)}\n" for line in loop.run(do())))
+    sys.stdout.write("".join(f"{safe(line)}\n" for line in event_loop.run(do())))
     return 0
 
 

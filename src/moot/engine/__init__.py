@@ -1,1 +1,1 @@
-"""Runs: who is asked, what is retried, and the log of events that readers follow."""
+"""Executes runs: event log, turns, tools, cost, recovery."""

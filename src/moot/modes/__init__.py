@@ -3,16 +3,16 @@
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from moot.model.plans import Plan
 from moot.modes.advisors import advisors
-from moot.modes.again import again
 from moot.modes.auto_continue import auto_continue
 from moot.modes.consensus import consensus
 from moot.modes.debate import debate
 from moot.modes.directed import directed
 from moot.modes.parallel import parallel
+from moot.modes.regenerate import again
 from moot.modes.single import single
 from moot.modes.table import Table
+from moot.types.run_plan import Plan
 
 Mode = Callable[[Table], Awaitable[None]]
 

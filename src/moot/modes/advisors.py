@@ -3,9 +3,9 @@
 They may then answer each other, once, and the first of them may say what it all comes to.
 """
 
-from moot.context.advisors import draw_together, talk_back
-from moot.context.views import advised
 from moot.modes.table import Table, answered
+from moot.prompts.advisors import draw_together, talk_back
+from moot.prompts.visibility import advised
 
 
 async def advisors(table: Table) -> None:

@@ -2,9 +2,9 @@
 
 from itertools import cycle, islice
 
-from moot.context.prompts import written
-from moot.context.views import everything
 from moot.modes.table import Table
+from moot.prompts.templates import written
+from moot.prompts.visibility import everything
 
 
 async def auto_continue(table: Table) -> None:

@@ -1,7 +1,7 @@
 """Consensus: round after round, everybody speaks in turn and has heard all that was said before."""
 
-from moot.context.views import everything
 from moot.modes.table import Table
+from moot.prompts.visibility import everything
 
 
 async def consensus(table: Table) -> None:

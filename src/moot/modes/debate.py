@@ -8,15 +8,15 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from moot.context.ballots import ballot, ranking
-from moot.context.debate import read_the_others, sum_up
-from moot.context.ledger import ledger
-from moot.context.minutes import agreement, summary
-from moot.context.views import briefed, own_thread
-from moot.model.events import Agreed, BallotCast
-from moot.model.money import dollars
-from moot.model.participants import Participant
 from moot.modes.table import Table, answered
+from moot.prompts.debate import read_the_others, sum_up
+from moot.prompts.tasks.claims import ledger
+from moot.prompts.tasks.debate_summary import agreement, summary
+from moot.prompts.tasks.ranking import ballot, ranking
+from moot.prompts.visibility import briefed, own_thread
+from moot.types.billing import dollars
+from moot.types.events import Agreed, BallotCast
+from moot.types.participants import Participant
 
 FEWEST_TO_RANK = 3  # with two, each would judge one answer, and that is no order
 

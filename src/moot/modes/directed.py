@@ -5,13 +5,13 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from moot.context.directing import Floor, ask, by_rules, fallback, floor_of
-from moot.context.inquiry import Inquiry
-from moot.context.lesson import now_in_lesson
-from moot.context.views import in_lesson
-from moot.model.directed import END, STAGE, USER
-from moot.model.events import Decided
 from moot.modes.table import Table
+from moot.prompts.lesson import now_in_lesson
+from moot.prompts.tasks.director import Floor, ask, by_rules, fallback, floor_of
+from moot.prompts.tasks.task import Inquiry
+from moot.prompts.visibility import in_lesson
+from moot.types.events import Decided
+from moot.types.modes import END, STAGE, USER
 
 
 async def directed(table: Table) -> None:

@@ -1,7 +1,7 @@
 """Parallel: everybody answers at the same time, and nobody sees the others' answers before the next message."""
 
-from moot.context.views import blind
 from moot.modes.table import Table
+from moot.prompts.visibility import blind
 
 
 async def parallel(table: Table) -> None:

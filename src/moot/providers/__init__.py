@@ -1,1 +1,1 @@
-"""One seam to every language model: a provider turns a request into a stream of chunks."""
+"""One interface to every language model: a provider turns a request into a stream of chunks."""

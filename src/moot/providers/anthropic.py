@@ -11,14 +11,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
-from moot.model.profiles import Profile, file_kind
-from moot.model.requests import Effort, File, Message, ModelRequest, Part, ToolResult
-from moot.providers import failures
-from moot.providers.failures import WireError
-from moot.providers.frames import decode, is_json, tokens
-from moot.providers.listing import read_listing
-from moot.providers.repeats import Snapshots
+from moot.providers import errors
+from moot.providers.dedupe import Snapshots
+from moot.providers.errors import WireError
+from moot.providers.wire_json import decode, is_json, read_listing, tokens
+from moot.types.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
+from moot.types.model_info import Profile, file_kind
+from moot.types.requests import Effort, File, Message, ModelRequest, Part, ToolResult
 
 FINISH: dict[str, Finish] = {
     "end_turn": "stop",
@@ -185,15 +184,15 @@ class AnthropicReader:
             case "message_stop":
                 return self.end()
             case _ if data.error is not None:
-                return [Failed(failures.from_error(self._who, data.error, key=self._key))]
+                return [Failed(errors.from_error(self._who, data.error, key=self._key))]
         return []
 
     def end(self) -> list[Chunk]:
         if self._finish not in FINISH:
-            return [Failed(failures.ended_early(self._who, self._finish, self._key))]
+            return [Failed(errors.ended_early(self._who, self._finish, self._key))]
         finish = FINISH[self._finish]
         if self._tool is not None or (self._calls and finish == "length"):
-            return [Failed(failures.cut_call(self._tool.name if self._tool else self._calls[-1].name))]
+            return [Failed(errors.cut_call(self._tool.name if self._tool else self._calls[-1].name))]
         if finish == "content_filter":
             return [Done(finish)]
         return [*self._calls, Done("tool_calls" if self._calls else finish)]
@@ -227,7 +226,7 @@ class AnthropicReader:
         if self._tool is not None:
             arguments = "".join(self._arguments) or "{}"
             if not is_json(arguments):
-                return [Failed(failures.cut_call(self._tool.name))]
+                return [Failed(errors.cut_call(self._tool.name))]
             self._calls.append(ToolCall(self._tool.id, self._tool.name, arguments))
             self._tool = None
         return []

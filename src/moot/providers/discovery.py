@@ -4,8 +4,8 @@ import asyncio
 
 from msgspec import Struct
 
-from moot.model.errors import MootError
 from moot.providers.registry import Registry
+from moot.types.errors import MootError
 
 SECONDS = 1.0
 

@@ -7,13 +7,13 @@ import aiohttp
 import msgspec
 from msgspec import Meta, Struct
 
-from moot.model.errors import ProviderError, UnknownModel
-from moot.model.faults import fault
-from moot.providers import failures
+from moot.providers import errors
 from moot.providers.keys import KeyRing
 from moot.providers.openai import OpenAIWire
 from moot.providers.registry import Registry
 from moot.providers.transport import MAX_LISTING, Body, Transport, mapped_errors, proxy_for
+from moot.types.errors import ProviderError, UnknownModel
+from moot.types.faults import fault
 
 SECONDS = 30.0
 
@@ -76,7 +76,7 @@ class HttpEmbedder:
                 answer = await Body(response).whole(MAX_LISTING)
                 if response.status != 200:
                     raise ProviderError(
-                        failures.from_response(self._who, response.status, response.headers, answer, secret)
+                        errors.from_response(self._who, response.status, response.headers, answer, secret)
                     )
                 return answer
 

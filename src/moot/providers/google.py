@@ -12,14 +12,14 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from moot.model.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
-from moot.model.faults import fault
-from moot.model.profiles import Profile
-from moot.model.requests import Effort, File, ModelRequest, Part, ToolResult
-from moot.providers import failures
-from moot.providers.failures import WireError
-from moot.providers.frames import decode, tokens
-from moot.providers.repeats import Overlaps
+from moot.providers import errors
+from moot.providers.dedupe import Overlaps
+from moot.providers.errors import WireError
+from moot.providers.wire_json import decode, tokens
+from moot.types.chunks import Chunk, Done, Failed, Progress, Text, Thought, ToolCall, Usage
+from moot.types.faults import fault
+from moot.types.model_info import Profile
+from moot.types.requests import Effort, File, ModelRequest, Part, ToolResult
 
 BUDGETS: dict[Effort, int] = {"low": 1024, "medium": 8192, "high": 24576}
 BLOCKED = {
@@ -183,9 +183,9 @@ class GoogleReader:
             return []
         data = decode(_frames, frame)
         if data.error is not None:
-            return [Failed(failures.from_error(self._who, data.error, key=self._key))]
+            return [Failed(errors.from_error(self._who, data.error, key=self._key))]
         if data.prompt_feedback is not None and data.prompt_feedback.block_reason:
-            reason = failures.redact(data.prompt_feedback.block_reason, self._key)
+            reason = errors.redact(data.prompt_feedback.block_reason, self._key)
             return [Failed(fault("content_blocked", f"{self._who} refused the question ({reason})."))]
         usage = data.usage_metadata
         chunks: list[Chunk] = []
@@ -203,7 +203,7 @@ class GoogleReader:
             case "STOP":
                 return [*self._calls, Done("tool_calls" if self._calls else "stop")]
             case "MAX_TOKENS" if self._calls:
-                return [Failed(failures.cut_call(self._calls[-1].name))]
+                return [Failed(errors.cut_call(self._calls[-1].name))]
             case "MAX_TOKENS":
                 return [Done("length")]
             case reason if reason in BLOCKED:
@@ -212,7 +212,7 @@ class GoogleReader:
                 return [
                     Failed(fault("bad_response", f"{self._who} could not finish a tool call ({reason})."))
                 ]
-        return [Failed(failures.ended_early(self._who, self._finish, self._key))]
+        return [Failed(errors.ended_early(self._who, self._finish, self._key))]
 
     @property
     def finished(self) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from moot.model.faults import Fault
+from moot.types.faults import Fault
 
 AFTER_RATE_LIMIT = 60.0
 AFTER_OTHER = 300.0

@@ -15,16 +15,16 @@ from typing import Any
 
 import msgspec
 
-from moot.model.chunks import Failed, Progress, Usage
-from moot.model.errors import ProviderError, Unavailable, UnknownModel
-from moot.model.faults import Fault, fault
-from moot.model.profiles import Profile
-from moot.model.requests import ModelRequest
 from moot.providers import profiles
-from moot.providers.bounds import CONTEXT, Context, ending, tokens_of
+from moot.providers.local_limits import CONTEXT, Context, ending, tokens_of
 from moot.providers.openai import OpenAIWire
 from moot.providers.provider import ChunkStream
-from moot.providers.wire import ENDINGS, understood
+from moot.providers.wire_format import ENDINGS, understood
+from moot.types.chunks import Failed, Progress, Usage
+from moot.types.errors import ProviderError, Unavailable, UnknownModel
+from moot.types.faults import Fault, fault
+from moot.types.model_info import Profile
+from moot.types.requests import ModelRequest
 
 DEMO = "smollm2"
 DEMO_NOTE = "a tiny demonstration model (SmolLM2, 135 million parameters): it shows how Moot works, not what models can do"

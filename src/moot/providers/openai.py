@@ -11,14 +11,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from moot.model.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
-from moot.model.profiles import Profile, file_kind
-from moot.model.requests import File, Message, ModelRequest, ToolResult
-from moot.providers import failures
-from moot.providers.failures import WireError
-from moot.providers.frames import decode, is_json, tokens
-from moot.providers.listing import read_listing
-from moot.providers.repeats import Snapshots
+from moot.providers import errors
+from moot.providers.dedupe import Snapshots
+from moot.providers.errors import WireError
+from moot.providers.wire_json import decode, is_json, read_listing, tokens
+from moot.types.chunks import Chunk, Done, Failed, Finish, Progress, Text, Thought, ToolCall, Usage
+from moot.types.model_info import Profile, file_kind
+from moot.types.requests import File, Message, ModelRequest, ToolResult
 
 FINISH: dict[str, Finish] = {
     "stop": "stop",
@@ -199,7 +198,7 @@ class OpenAIReader:
             return []
         data = decode(_frames, frame)
         if data.error is not None:
-            return [Failed(failures.from_error(self._who, data.error, key=self._key))]
+            return [Failed(errors.from_error(self._who, data.error, key=self._key))]
         chunks: list[Chunk] = []
         if data.choices:
             choice = data.choices[0]
@@ -212,12 +211,12 @@ class OpenAIReader:
 
     def end(self) -> list[Chunk]:
         if self._finish not in FINISH:
-            return [Failed(failures.ended_early(self._who, self._finish, self._key))]
+            return [Failed(errors.ended_early(self._who, self._finish, self._key))]
         finish = FINISH[self._finish]
         calls = [call.whole() for call in self._calls.values()]
         whole = [call for call in calls if call is not None]
         if calls and (finish == "length" or len(whole) < len(calls)):
-            return [Failed(failures.cut_call(next(iter(self._calls.values())).name))]
+            return [Failed(errors.cut_call(next(iter(self._calls.values())).name))]
         if finish == "content_filter":
             return [Done(finish)]
         return [*whole, Done("tool_calls" if whole else finish)]

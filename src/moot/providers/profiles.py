@@ -1,8 +1,10 @@
 """What is known about models, as a table: the first row that matches `api:model` wins."""
 
 from fnmatch import fnmatchcase
+from functools import cache
 
-from moot.model.profiles import FileKind, Profile
+from moot.types.chunks import Usage
+from moot.types.model_info import FileKind, Profile
 
 TEXT: frozenset[FileKind] = frozenset({"text"})
 SEES: frozenset[FileKind] = frozenset({"text", "image"})
@@ -45,3 +47,31 @@ def profile(api: str, model: str) -> Profile:
     """Look a model up; a vendor's prefix, as in `openai/gpt-5`, does not matter."""
     name = f"{api}:{model.rpartition('/')[2]}"
     return next(row for pattern, row in TABLE if fnmatchcase(name, pattern))
+
+
+def cost(base_url: str, model: str, usage: Usage) -> float | None:
+    """Price a call in US dollars, by the address it went to."""
+    import genai_prices  # noqa: PLC0415 - slow to import, needed once an answer is complete
+
+    try:
+        tokens = genai_prices.Usage(
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            cache_read_tokens=usage.cached,
+            cache_write_tokens=usage.cache_written,
+        )
+        price = genai_prices.calc_price(tokens, model_ref=model, provider_api_url=base_url)
+    except (LookupError, ValueError):
+        return None
+    return float(price.total_price)
+
+
+@cache
+def context_window(base_url: str, model: str) -> int | None:
+    from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415 - as above
+
+    try:
+        _, info = get_snapshot().find_provider_model(model, None, None, base_url)
+    except LookupError:
+        return None
+    return info.context_window

@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from moot.model.chunks import Chunk, Usage
-from moot.model.profiles import Profile
-from moot.model.requests import ModelRequest
+from moot.types.chunks import Chunk, Usage
+from moot.types.model_info import Profile
+from moot.types.requests import ModelRequest
 
 ChunkStream = AsyncGenerator[list[Chunk], None]
 

@@ -11,21 +11,21 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from moot.model.errors import BadSettings, MissingKey, ProviderError, UnknownModel
-from moot.model.faults import fault
-from moot.providers import scripts
 from moot.providers.anthropic import AnthropicWire
-from moot.providers.catalogue import BUILT_IN, Api, BuiltIn, ProviderConfig, built_in
+from moot.providers.catalog import BUILT_IN, Api, BuiltIn, ProviderConfig, built_in
 from moot.providers.google import GoogleWire
-from moot.providers.http import HttpProvider
+from moot.providers.http_provider import HttpProvider
 from moot.providers.keys import Key, KeyRing
 from moot.providers.local import DEMO, LocalProvider
 from moot.providers.openai import OpenAIWire
 from moot.providers.provider import Provider
-from moot.providers.scripted import ScriptedProvider
-from moot.providers.scripts import Scripts
+from moot.providers.scripted import scripts
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import Scripts
 from moot.providers.transport import Transport
-from moot.providers.wire import Wire
+from moot.providers.wire_format import Wire
+from moot.types.errors import BadSettings, MissingKey, ProviderError, UnknownModel
+from moot.types.faults import fault
 
 WIRES: Mapping[Api, type[Wire]] = {"openai": OpenAIWire, "anthropic": AnthropicWire, "google": GoogleWire}
 

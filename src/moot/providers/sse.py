@@ -4,8 +4,8 @@ Lines end at CR, LF or CRLF bytes and nowhere else, so U+2028 and its kin inside
 Only new bytes are ever looked at; an event may not grow past a limit.
 """
 
-from moot.model.errors import ProviderError
-from moot.model.faults import fault
+from moot.types.errors import ProviderError
+from moot.types.faults import fault
 
 MAX_EVENT = 512 * 1024
 BOM = b"\xef\xbb\xbf"

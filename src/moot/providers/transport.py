@@ -10,10 +10,10 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from moot.model.errors import ProviderError
-from moot.model.faults import fault
-from moot.providers import failures
+from moot.providers import errors
 from moot.providers.sse import EventParser
+from moot.types.errors import ProviderError
+from moot.types.faults import fault
 
 CONNECT_SECONDS = 10.0
 MAX_STREAM = 64 * 1024 * 1024
@@ -138,7 +138,7 @@ async def _refusal(
 ) -> ProviderError:
     """Read an answer that is no stream of events, and say what it means."""
     body = begin + await answer.whole(MAX_BODY)
-    return ProviderError(failures.from_response(who, response.status, response.headers, body, key))
+    return ProviderError(errors.from_response(who, response.status, response.headers, body, key))
 
 
 def _too_long(who: str) -> ProviderError:

@@ -1,1 +1,1 @@
-"""The HTTP API: routes that parse and check, and hand values to the engine."""
+"""The HTTP API: routes that parse and validate, and call the services."""

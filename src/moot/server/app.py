@@ -8,38 +8,37 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from moot.model.accounts import Caller
-from moot.server import meta_routes, openapi
-from moot.server.account_routes import AccountRoutes
+from moot.server import openapi
 from moot.server.auth import Authentication, provide_caller
-from moot.server.board_routes import BoardRoutes
-from moot.server.budget_routes import BudgetRoutes
-from moot.server.completions.problems import faced
-from moot.server.completions.routes import CompletionRoutes
-from moot.server.discussion_routes import DiscussionRoutes
-from moot.server.event_routes import changes
-from moot.server.file_routes import FileRoutes
-from moot.server.key_routes import KeyRoutes
-from moot.server.knowledge_routes import KnowledgeRoutes
-from moot.server.lane_routes import LaneRoutes
-from moot.server.limits import RateLimits, standard
-from moot.server.line_up_routes import LineUpRoutes
-from moot.server.mcp_routes import mcp
-from moot.server.model_routes import ModelRoutes
-from moot.server.persona_routes import PersonaRoutes
-from moot.server.perspective_routes import PerspectiveRoutes
-from moot.server.problems import HANDLERS
-from moot.server.project_routes import ProjectRoutes
-from moot.server.reading import JsonRequest, plain
-from moot.server.run_routes import RunRoutes, activity
-from moot.server.scrapers import Scrapers
-from moot.server.stateless_routes import chat
-from moot.server.tool_routes import ToolRoutes
-from moot.server.transcript_routes import TranscriptRoutes
-from moot.server.trial_routes import TrialRoutes
-from moot.server.usage_routes import UsageRoutes
-from moot.server.version_routes import VersionRoutes
-from moot.store.accounts import Accounts
+from moot.server.errors import HANDLERS
+from moot.server.mcp.server import mcp
+from moot.server.openai.errors import faced
+from moot.server.openai.routes import CompletionRoutes
+from moot.server.rate_limits import RateLimits, standard
+from moot.server.request_body import JsonRequest, plain
+from moot.server.routes import health
+from moot.server.routes.accounts import AccountRoutes
+from moot.server.routes.discussions import DiscussionRoutes
+from moot.server.routes.evaluations import TrialRoutes
+from moot.server.routes.events import changes
+from moot.server.routes.files import FileRoutes
+from moot.server.routes.health import Scrapers
+from moot.server.routes.knowledge import KnowledgeRoutes
+from moot.server.routes.models import ModelRoutes
+from moot.server.routes.persona_suggestions import PerspectiveRoutes
+from moot.server.routes.personas import PersonaRoutes
+from moot.server.routes.presets import LineUpRoutes
+from moot.server.routes.projects import ProjectRoutes
+from moot.server.routes.provider_keys import KeyRoutes
+from moot.server.routes.runs import LaneRoutes, RunRoutes, activity
+from moot.server.routes.stateless import chat
+from moot.server.routes.tools import ToolRoutes
+from moot.server.routes.transcripts import TranscriptRoutes
+from moot.server.routes.usage import BudgetRoutes, UsageRoutes
+from moot.server.routes.versions import VersionRoutes
+from moot.server.routes.whiteboard import BoardRoutes
+from moot.store.accounts.accounts import Accounts
+from moot.types.accounts import Caller
 
 MAX_BODY = 1_000_000
 ROUTES: list[ControllerRouterHandler] = [
@@ -65,9 +64,9 @@ ROUTES: list[ControllerRouterHandler] = [
     UsageRoutes,
     BudgetRoutes,
     CompletionRoutes,
-    meta_routes.healthz,
-    meta_routes.readyz,
-    meta_routes.metrics,
+    health.healthz,
+    health.readyz,
+    health.metrics,
     changes,
     mcp,
 ]

@@ -1,6 +1,9 @@
 """Who is calling: every request must say so, unless its route is open to all. The caller lands in `scope["user"]`."""
 
-from typing import Any
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Never
 
 from litestar import Request
 from litestar.connection import ASGIConnection
@@ -9,10 +12,10 @@ from litestar.di import Provide
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from moot.model.accounts import Caller
-from moot.model.errors import Refused
-from moot.server.limits import RateLimits, address
-from moot.store.accounts import SESSION_SECONDS, Accounts
+from moot.server.rate_limits import RateLimits, address
+from moot.store.accounts.accounts import SESSION_SECONDS, Accounts
+from moot.types.accounts import Caller
+from moot.types.errors import Refused, StoreUnavailable
 
 COOKIE = "moot_session"
 OPEN_TO_ALL = {"open_to_all": True}  # put as `opt` on a route, a router or a controller
@@ -81,3 +84,46 @@ def session_cookie(connection: Connection, secret: str | None) -> Cookie:
         samesite="strict",
         secure=connection.scope["scheme"] == "https",
     )
+
+
+SECONDS = 2.0
+
+Ending = Callable[[], object]
+
+
+class Revocations:
+    """All open streams are checked together, with one query, every two seconds."""
+
+    def __init__(self, accounts: Accounts, seconds: float = SECONDS) -> None:
+        self._accounts = accounts
+        self._seconds = seconds
+        self._open: dict[object, tuple[str, Ending]] = {}
+
+    @contextmanager
+    def watching(self, caller: Caller, end: Ending) -> Iterator[None]:
+        """Call `end`, once and in the loop, if the caller's credential goes while the block is open."""
+        place = object()
+        if caller.kind != "local":
+            self._open[place] = (caller.credential, end)
+        try:
+            yield
+        finally:
+            self._open.pop(place, None)
+
+    async def run(self) -> Never:
+        """Check for as long as the server runs."""
+        while True:
+            await asyncio.sleep(self._seconds)
+            try:
+                await self.check()
+            except StoreUnavailable:
+                continue  # nothing could be taken away meanwhile; the next check sees it
+
+    async def check(self) -> None:
+        watched = list(self._open.items())  # others may come while the database is asked
+        if not watched:
+            return
+        valid = await self._accounts.still_valid({credential for _, (credential, _) in watched})
+        for place, (credential, end) in watched:
+            if credential not in valid and self._open.pop(place, None) is not None:
+                end()

@@ -19,18 +19,19 @@ from litestar.typing import FieldDefinition
 from msgspec import Struct
 
 from moot import __version__
-from moot.context.files import MEDIA_TYPES
-from moot.engine.improving import Progress
-from moot.engine.perspectives import Perspective
-from moot.model.changes import Change
-from moot.model.events import Event
-from moot.model.stateless import FRAMES
-from moot.server import sse, uploads
+from moot.prompts.attachments import MEDIA_TYPES
+from moot.server import sse
 from moot.server.auth import COOKIE, OPEN_TO_ALL
-from moot.server.bookmarks import Resync
-from moot.server.problems import MEDIA_TYPE, Problem
-from moot.server.scrapers import SCHEME
-from moot.transcript.document import Transcript
+from moot.server.errors import MEDIA_TYPE, Problem
+from moot.server.event_cursors import Resync
+from moot.server.routes import files
+from moot.server.routes.health import SCHEME
+from moot.services.evaluations.improve import Progress
+from moot.services.persona_suggestions import Perspective
+from moot.transcript.json_format import Transcript
+from moot.types.discussion_events import Change
+from moot.types.events import Event
+from moot.types.stateless import FRAMES
 
 PROBLEMS = {
     400: "The request is not right; `errors` names the field",
@@ -178,8 +179,8 @@ def _body(type_: Any, shape: Shape) -> Shape:
 
 
 def _form() -> Shape:
-    form = {"type": "object", "required": [uploads.FIELD], "properties": {uploads.FIELD: BINARY}}
-    return {"required": True, "content": {uploads.MEDIA_TYPE: {"schema": form}}}
+    form = {"type": "object", "required": [files.FIELD], "properties": {files.FIELD: BINARY}}
+    return {"required": True, "content": {files.MEDIA_TYPE: {"schema": form}}}
 
 
 def _success(told: Shape) -> Shape:

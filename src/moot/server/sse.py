@@ -7,13 +7,15 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
+import msgspec
 from litestar import Response
 from litestar.types import HTTPResponseBodyEvent, Receive, Scope, Send
+from msgspec import Struct
 
-from moot.model.accounts import Caller
-from moot.model.errors import StoreUnavailable
-from moot.server.hang_up import hang_up
-from moot.server.revocations import Revocations
+from moot.server.auth import Revocations
+from moot.server.disconnects import hang_up
+from moot.types.accounts import Caller
+from moot.types.errors import StoreUnavailable
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = [
@@ -160,3 +162,31 @@ async def _ended(*tasks: "asyncio.Task[None]") -> None:
     for outcome in await asyncio.gather(*tasks, return_exceptions=True):
         if isinstance(outcome, Exception) and not isinstance(outcome, StoreUnavailable):
             log.error("a stream failed", exc_info=outcome)
+
+
+LOOK_SECONDS = 5.0
+
+
+async def begun(events: AsyncGenerator[Struct, None]) -> Frames:
+    """Wait for the first event, before which work may still be refused; then it is a stream."""
+    return _frames(await anext(events), events)
+
+
+async def _frames(first: Struct, events: AsyncGenerator[Struct, None]) -> Frames:
+    """Yield events as they are sent; an empty list is: still here."""
+    async with aclosing(events):
+        event: Struct | None = first
+        while event is not None:
+            yield [_frame(event)]
+            coming = asyncio.ensure_future(anext(events, None))
+            try:
+                while not (await asyncio.wait({coming}, timeout=LOOK_SECONDS))[0]:
+                    yield []
+                event = coming.result()
+            finally:
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+
+
+def _frame(event: Struct) -> bytes:
+    return b"data: " + msgspec.json.encode(event) + b"\n\n"

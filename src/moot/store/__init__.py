@@ -1,1 +1,1 @@
-"""Tables, queries and migrations: the same schema on SQLite and on Postgres."""
+"""Database access: schema, queries and migrations for SQLite and Postgres."""

@@ -8,7 +8,7 @@ import contextlib
 import logging
 import sqlite3
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, cast
@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from moot.model.errors import BadSettings, StoreUnavailable
+from moot.types.errors import BadSettings, StoreUnavailable
 
 BUSY_SECONDS = 5.0
 CLOSING_SECONDS = 5.0
@@ -281,3 +281,9 @@ def _prepare(connection: Any) -> None:
     for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16384"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def cut(found: Sequence[T], limit: int, cursor: Callable[[T], str]) -> tuple[tuple[T, ...], str | None]:
+    """Keep as many as fit, and return the cursor of the last of them if more were found."""
+    page = tuple(found[:limit])
+    return page, cursor(page[-1]) if len(found) > limit else None

@@ -20,15 +20,14 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from moot.model.advisors import Advisors
-from moot.model.chunks import Usage
-from moot.model.debates import Debate
-from moot.model.directed import Directed
-from moot.model.faults import Fault
-from moot.model.participants import Participant
-from moot.model.plans import Plan
-from moot.model.tools import ToolUse
-from moot.model.trials import Improvement, Verdict
+from moot.types.chunks import Usage
+from moot.types.debate import Debate
+from moot.types.evaluations import Improvement, Verdict
+from moot.types.faults import Fault
+from moot.types.modes import Advisors, Directed
+from moot.types.participants import Participant
+from moot.types.run_plan import Plan
+from moot.types.tools import ToolUse
 
 
 class Json(TypeDecorator[Any]):

@@ -1,1 +1,1 @@
-"""Tools that models may call: the seam, a fake, and servers that speak the Model Context Protocol."""
+"""Tool servers: the interface, a fake, and MCP clients."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from moot.model.tools import Outcome, ToolInfo
+from moot.types.tools import Outcome, ToolInfo
 
 Work = Callable[[Mapping[str, Any]], Awaitable[str]]
 

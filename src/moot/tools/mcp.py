@@ -17,8 +17,8 @@ from mcp.client._transport import TransportStreams
 from msgspec import Raw, Struct
 
 from moot import __version__
-from moot.model.errors import MootError, Unavailable
-from moot.model.tools import LONGEST_ARGUMENTS, Outcome, ToolInfo, cut
+from moot.types.errors import MootError, Unavailable
+from moot.types.tools import LONGEST_ARGUMENTS, Outcome, ToolInfo, cut
 
 START_SECONDS = 45.0  # to start and to list its tools
 CLOSE_SECONDS = 8.0  # to end by itself, or be killed

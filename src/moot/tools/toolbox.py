@@ -1,9 +1,12 @@
 """The seam of tools: a server of them, whatever it is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
-from moot.model.tools import Outcome, ToolInfo
+import msgspec
+
+from moot.types.tools import Outcome, ToolInfo
 
 
 class Toolbox(Protocol):
@@ -18,3 +21,34 @@ class Toolbox(Protocol):
     async def aclose(self) -> None:
         """Let go of all that is held, soon, whatever state the server is in."""
         ...
+
+
+LONGEST = 500
+
+
+def misfit(parameters: bytes, arguments: Any) -> str | None:
+    """Say what is wrong with arguments; None where nothing is, or where the schema itself is wrong."""
+    try:
+        error = next(_validator(parameters).iter_errors(arguments), None)
+    except Exception:  # noqa: BLE001 - a schema can be wrong in any way; the server that wrote it looks for itself
+        return None
+    if error is None:
+        return None
+    where = ".".join(map(str, error.absolute_path))
+    return f"{where}: {error.message}"[:LONGEST] if where else str(error.message)[:LONGEST]
+
+
+@lru_cache(maxsize=256)
+def _validator(parameters: bytes) -> Any:
+    """Make what checks arguments. It fetches nothing, and runs no pattern that somebody else wrote."""
+    from jsonschema import validators  # noqa: PLC0415 - slow to load
+    from referencing import Registry  # noqa: PLC0415
+
+    schema = msgspec.json.decode(parameters)
+    found = validators.validator_for(schema, default=validators.Draft202012Validator)
+    lenient = validators.extend(found, {"pattern": _nothing, "patternProperties": _nothing})
+    return lenient(schema, registry=Registry())
+
+
+def _nothing(*_: object) -> Iterator[Any]:
+    return iter(())

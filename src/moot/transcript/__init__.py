@@ -1,1 +1,1 @@
-"""A whole discussion as one file to keep: Markdown, JSON, or a page that needs nothing but itself."""
+"""Export of a discussion to Markdown, JSON or one self-contained HTML page."""

@@ -4,10 +4,9 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-from moot.board.latex import SIZE, Unreadable, formula
-from moot.board.markup import number, tag
-from moot.transcript.markup import element, words
-from moot.transcript.work import Work
+from moot.transcript.html import Work, element, words
+from moot.whiteboard.render.elements import number, tag
+from moot.whiteboard.render.latex import SIZE, Unreadable, formula
 
 PAIRS = (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$"))
 APART = frozenset({"$$", "\\["})  # on lines of their own

@@ -1,0 +1,1 @@
+"""The composition root and the life of a process: services, logging, event loop, database lock."""

@@ -1,1 +1,0 @@
-"""Where people read and write: for now the terminal."""

@@ -1,1 +1,0 @@
-"""Discord: what is said at the table, as messages of a channel."""

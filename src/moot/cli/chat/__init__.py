@@ -1,0 +1,1 @@
+"""`moot chat`: a discussion in the terminal."""

@@ -1,0 +1,92 @@
+"""The table of a chat as it is to be: who sits there, how they speak, and the body that asks a server for it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from moot.types.debate import Debate
+from moot.types.discussions import Discussion
+from moot.types.errors import UsageError
+from moot.types.modes import ALONE_TOO, Advisors, Directed, ModeName
+from moot.types.participants import Participant, default_names, participant_id
+from moot.types.run_plan import Plan
+
+
+class Seats(Struct, frozen=True, kw_only=True):
+    participants: tuple[Participant, ...]
+    mode: str
+    rounds: int = 2
+    debate: Debate | None = None
+    advisors: Advisors | None = None
+    directed: Directed | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """Write it as a server takes it, for a new discussion as well as for a change of one."""
+        return {name: value for name, value in to_builtins(self).items() if value is not None}
+
+    def with_mode(self, mode: ModeName) -> "Seats":
+        return replace(self, mode=mode, participants=_with_roles(self.participants, mode))
+
+    def added(self, model: str, name: str | None = None) -> "Seats":
+        taken = {who.id for who in self.participants}
+        called = name or next(one for one in default_names() if participant_id(one) not in taken)
+        if participant_id(called) in taken:
+            raise UsageError(f"Somebody is called {called} already: choose another name.")
+        seated = (*self.participants, Participant(participant_id(called), called, model))
+        mode = "parallel" if self.mode == "single" else self.mode
+        return replace(self, participants=_with_roles(seated, mode), mode=mode)
+
+    def dropped(self, who: Participant) -> "Seats":
+        """Let somebody go; whoever is left alone speaks alone."""
+        left = tuple(one for one in self.participants if one.id != who.id)
+        if not left:
+            raise UsageError(f"{who.name} is the last one at the table: /add another one first.")
+        mode = self.mode if len(left) > 1 or self.mode in ALONE_TOO - {"parallel"} else "single"
+        debate = self.debate and replace(
+            self.debate,
+            lead=None if self.debate.lead == who.id else self.debate.lead,
+            quorum=self.debate.quorum and min(self.debate.quorum, len(left)),
+        )
+        return replace(self, participants=left, mode=mode, debate=debate)
+
+    @property
+    def words(self) -> str:
+        who = ", ".join(f"{one.name} ({one.model})" for one in self.participants)
+        return f"{who}: {self.mode}"
+
+
+def planned(plan: Plan) -> Seats:
+    """Take the table of a plan, with the rules of its mode."""
+    return Seats(
+        participants=plan.participants,
+        mode=plan.mode,
+        rounds=plan.rounds,
+        debate=plan.debate if plan.mode == "debate" else None,
+        advisors=plan.advisors if plan.mode == "advisors" else None,
+        directed=plan.directed if plan.mode == "directed" else None,
+    )
+
+
+def seats_of(discussion: Discussion) -> Seats:
+    return Seats(
+        participants=discussion.participants,
+        mode=discussion.mode,
+        rounds=discussion.rounds,
+        debate=discussion.debate,
+        advisors=discussion.advisors,
+        directed=discussion.directed,
+    )
+
+
+def _with_roles(participants: Sequence[Participant], mode: str) -> tuple[Participant, ...]:
+    """See to it that a lesson has a teacher and students: who has no role gets one."""
+    if mode != "directed":
+        return tuple(participants)
+    taught = any(who.role == "teacher" for who in participants)
+    roles = [
+        who.role or ("student" if taught or place else "teacher") for place, who in enumerate(participants)
+    ]
+    return tuple(replace(who, role=role) for who, role in zip(participants, roles, strict=True))

@@ -1,0 +1,1 @@
+"""Streamed text to Discord messages: pure functions, no I/O."""

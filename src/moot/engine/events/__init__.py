@@ -1,0 +1,1 @@
+"""The event log: write, fan out, subscribe."""

@@ -1,0 +1,1 @@
+"""Start, execute, recover and end a run."""

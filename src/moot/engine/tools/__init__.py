@@ -1,0 +1,1 @@
+"""Tools of participants: catalog, calls and approvals."""

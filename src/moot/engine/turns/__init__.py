@@ -1,0 +1,1 @@
+"""One turn of one participant: build the prompt, call the model, store the answer."""

@@ -1,1 +1,0 @@
-"""Moot from Python: tables in this process, without a server, and with nothing kept."""

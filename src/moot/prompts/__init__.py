@@ -1,0 +1,1 @@
+"""Prompts: pure functions from the visible messages of a discussion to a model request."""

@@ -1,0 +1,1 @@
+"""Small structured questions to a model: prompt, answer type and check."""

@@ -1,0 +1,70 @@
+"""Ballots of a debate: each participant judges the others' answers, without names, and a Borda count puts them in order."""
+
+import random
+import re
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import Any, Literal
+
+from msgspec import defstruct
+
+from moot.prompts.debate import BETWEEN, positions, question
+from moot.prompts.tasks.task import Inquiry, anything, basis, requested
+from moot.prompts.tokens import fitted
+from moot.types.debate import Place, Ranking
+from moot.types.discussions import Message
+from moot.types.events import BallotCast, RankingMade
+
+Score = Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def ballot(said: Sequence[Message], run: str, room: int, *, voter: str) -> Inquiry:
+    """Ask a participant to judge the others' answers, without names and in an order of its own."""
+    found = positions(said, run)
+    others = [one for one in found if one.participant != voter]
+    random.Random(f"{run} {voter}").shuffle(others)  # noqa: S311 - the same again after a crash, not secret
+    labels = {f"{ascii_uppercase[place % 26]}{place // 26 or ''}": one for place, one in enumerate(others)}
+    names = [one.name for one in found]
+    texts = fitted([_nameless(one.final.content.strip(), names) for one in others], room)
+    answers = BETWEEN.join(f"### Answer {label}\n{text}" for label, text in zip(labels, texts, strict=True))
+    material = f"The question:\n{question(said, run)}\n\n{answers}"
+    rests_on = basis("ballot", voter, material)
+    form = defstruct("Scores", [(label, Score) for label in labels], frozen=True)
+
+    def order(told: Any) -> tuple[tuple[str, ...], ...]:
+        scores = {one.participant: getattr(told, label) for label, one in labels.items()}
+        return tuple(
+            tuple(who for who, score in scores.items() if score == level)
+            for level in sorted(set(scores.values()), reverse=True)
+        )
+
+    return Inquiry(
+        basis=rests_on,
+        request=requested("judge_the_answers", material),
+        answer=form,
+        found=lambda told: BallotCast(basis=rests_on, participant=voter, order=order(told)),
+        check=anything,
+    )
+
+
+def ranking(ballots: Sequence[BallotCast]) -> RankingMade:
+    """Count by Borda: a point for each answer below, half a one for each beside. Fewer votes count as much."""
+    points: dict[str, float] = {}
+    votes: dict[str, int] = {}
+    for one in ballots:
+        below = sum(len(level) for level in one.order)
+        for level in one.order:
+            below -= len(level)
+            for who in level:
+                points[who] = points.get(who, 0.0) + below + (len(level) - 1) / 2
+                votes[who] = votes.get(who, 0) + 1
+    best = sorted(points, key=lambda who: (-points[who] / votes[who], who))
+    places = tuple(Place(participant=who, points=points[who], votes=votes[who]) for who in best)
+    told = Ranking(places=places, ballots={one.participant: one.order for one in ballots})
+    return RankingMade(basis=basis("ranking", *sorted(one.basis for one in ballots)), ranking=told)
+
+
+def _nameless(text: str, names: Sequence[str]) -> str:
+    """Take the names out of an answer, so that nobody is judged by who they are."""
+    named = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.sub(rf"(?<!\w)(?:{named})(?!\w)", "[one of them]", text)

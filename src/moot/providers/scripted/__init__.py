@@ -1,0 +1,1 @@
+"""Scripted models: demos, tests and faults."""

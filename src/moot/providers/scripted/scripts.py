@@ -1,0 +1,220 @@
+"""Scripts: what a scripted model says, at which pace, and what goes wrong on the way."""
+
+from collections import Counter
+from collections.abc import Mapping
+from difflib import get_close_matches
+from itertools import takewhile
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from moot.providers.scripted import sample_debate, sample_evaluation, sample_lesson
+from moot.types.chunks import Finish, Text
+from moot.types.errors import BadSettings, UnknownModel
+from moot.types.requests import Message, ModelRequest, ToolResult
+
+SAMPLE = (
+    "A table has no head when it is round. Everyone who sits down at it can see everyone else, "
+    "and whoever speaks, speaks to all of them at once."
+)
+
+FAULTS: dict[str, str] = {
+    "comments": "comment lines, keep-alives and empty data between the events",
+    "cr": "events whose lines end in CR",
+    "crlf": "events whose lines end in CRLF",
+    "bom": "a byte order mark at the start",
+    "multiline": "one event spread over several data lines",
+    "bytewise": "one byte at a time",
+    "separators": "U+2028, U+2029 and U+0085 inside the text",
+    "no_finish": "the stream ends without a finish reason",
+    "no_done": "a finish reason but no closing event",
+    "error_event": "an error event in the middle of a good answer",
+    "error_frame": "an error with empty choices as the first event",
+    "error_body": "status 200 with an error body",
+    "html": "status 200 with a web page",
+    "empty": "status 200 and nothing else",
+    "empty_choices": "events without choices first and last",
+    "no_usage": "no token counts",
+    "zero_usage": "token counts of zero",
+    "loose_tool": "tool call pieces without an index",
+    "cut_tool": "a tool call whose JSON is cut off",
+    "stop_with_tools": "tool calls with the finish reason stop",
+    "snapshots": "every event holds the whole text so far",
+    "repeated_end": "the last event repeats the whole text",
+    "broken_json": "an event that is not JSON",
+    "nul": "NUL and lone surrogates in the text",
+    "silence": "no byte of an answer",
+    "keepalive": "keep-alives for ever and no content",
+    "reset": "the connection is reset in the middle",
+    "short_read": "fewer bytes than promised",
+    "bad_gzip": "a packed answer that breaks",
+    "retry_seconds": "429 with Retry-After in seconds",
+    "retry_ms": "429 with Retry-After in milliseconds",
+    "retry_date": "429 with Retry-After as a date",
+    "server_error": "status 500",
+    "overloaded": "status 529",
+    "unauthorized": "status 401 that echoes the key",
+    "forbidden": "status 403",
+    "content_filter": "an answer cut by a content filter",
+    "length": "an answer cut at the token limit",
+    "huge_line": "a line of a million characters",
+    "endless": "an answer that never ends",
+    "gzip_bomb": "a packed answer that unpacks without end",
+}
+
+
+CUT: dict[str, Finish] = {"content_filter": "content_filter", "length": "length"}
+
+
+class ScriptedTool(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    arguments: str = "{}"
+
+
+class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`{question}`, `{system}` and `{model}` in the answer stand for what was asked; times are seconds.
+
+    `when` holds other answers by words that were asked; the first that fits is given instead of `answer`. With `tool`, the
+    model calls it `calls` times, one after the other, and then says `then`, in which `{result}` is what came last. A fault happens after `fault_after` chunks, in the first `fault_times` calls (0: in all of them). `price` is in
+    US dollars for a million tokens, in and out alike.
+    """
+
+    answer: str = SAMPLE
+    when: dict[str, str] = {}
+    thoughts: str = ""
+    tool: ScriptedTool | None = None
+    calls: int = 1
+    then: str = "{result}"
+    chunk: int = 8
+    delay: float = 0.0
+    pace: float = 0.0
+    finish: Finish = "stop"
+    fault: str = ""
+    fault_after: int = 3
+    fault_times: int = 0
+    price: float = 0.0
+
+    def reply(self, asked: str) -> str:
+        return next((answer for words, answer in self.when.items() if words in asked), self.answer)
+
+
+LOOK_UP = ScriptedTool("look_up", '{"word": "moot"}')
+
+BUILT_IN: dict[str, Script] = {
+    "echo": Script(answer="{question}"),
+    "slow": Script(delay=0.5, pace=0.25),
+    "steady": Script(pace=0.03),
+    "long": Script(answer=" ".join([SAMPLE] * 4), pace=0.25),
+    "thinker": Script(thoughts="Who sits where? A round table answers that by not asking.", pace=0.03),
+    "tool": Script(answer="", tool=LOOK_UP),
+    "librarian": Script(
+        answer="Let me look that up.",
+        tool=ScriptedTool("moot__search_knowledge", '{"words": "table"}'),
+        then="This is what is known:\n\n{result}",
+        pace=0.01,
+    ),
+    "flaky": Script(fault="overloaded", fault_times=1),
+    **{
+        name: Script(answer=first, when=sample_debate.answers(second), pace=0.01)
+        for name, (first, second) in sample_debate.POSITIONS.items()
+    },
+    **{
+        name: Script(answer=first, when=later, pace=0.01)
+        for name, (first, later) in sample_lesson.PARTS.items()
+    },
+    "scholar": Script(answer=sample_evaluation.PLAIN, when=sample_evaluation.SCHOLAR, pace=0.01),
+    "clerk": Script(answer="Tables and their heads", when=sample_evaluation.CLERK, chunk=100),
+    **{name: Script(fault=name) for name in FAULTS},
+    "separators": Script(fault="separators", answer="one\u2028two\u2029three\u0085four"),
+    "nul": Script(fault="nul", answer="no\0thing is \ud800 lost"),
+    **{name: Script(fault=name, tool=LOOK_UP) for name in ("loose_tool", "cut_tool", "stop_with_tools")},
+}
+
+
+class Performance(Struct, frozen=True):
+    """One call of a script: what will be said, and the fault that will happen, if any."""
+
+    script: Script
+    answer: str
+    fault: str
+    input_tokens: int
+    tool: ScriptedTool | None = None
+
+    def pieces(self) -> list[str]:
+        size = self.script.chunk
+        return [self.answer[at : at + size] for at in range(0, len(self.answer), size)]
+
+    @property
+    def finish(self) -> Finish:
+        return CUT.get(self.fault, self.script.finish)
+
+    @property
+    def output_tokens(self) -> int:
+        return -(-(len(self.answer) + len(self.script.thoughts)) // 4)
+
+
+class Scripts:
+    """The scripts at hand and how often each was performed."""
+
+    def __init__(self, scripts: Mapping[str, Script] = BUILT_IN) -> None:
+        self.named = dict(scripts)
+        self._calls: Counter[str] = Counter()
+
+    def check(self, name: str) -> None:
+        if name not in self.named:
+            near = get_close_matches(name, self.named, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "`moot lab list` lists them."
+            raise UnknownModel(f"There is no script called {name!r}. {hint}")
+
+    def perform(self, request: ModelRequest) -> Performance:
+        name = request.model
+        script = self.named[name]
+        self._calls[name] += 1
+        faulty = not script.fault_times or self._calls[name] <= script.fault_times
+        said = {"question": question(request), "system": request.system, "model": name}
+        results = tool_results(request)
+        tool = script.tool if len(results) < script.calls else None
+        answer = script.reply(f"{request.system}\n{said['question']}")
+        if results:
+            answer = "" if tool else script.then.replace("{result}", results[-1])
+        for word, value in said.items():
+            answer = answer.replace(f"{{{word}}}", value)
+        size = len(said["question"]) + sum(map(len, results))
+        return Performance(script, answer, script.fault if faulty else "", size // 4 + 1, tool)
+
+
+def question(request: ModelRequest) -> str:
+    """Return the text of the newest message of a user, and not of tools."""
+    asked = (m for m in reversed(request.messages) if m.role == "user" and not _results(m))
+    parts = next(asked).parts if request.messages else ()
+    return "\n\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+def tool_results(request: ModelRequest) -> list[str]:
+    """Return what came of the calls since the user spoke, of each round the last."""
+    rounds = takewhile(lambda m: m.role == "assistant" or _results(m), reversed(request.messages))
+    return [found[-1] for message in reversed(list(rounds)) if (found := _results(message))]
+
+
+def _results(message: Message) -> list[str]:
+    return [part.content for part in message.parts if isinstance(part, ToolResult)]
+
+
+def load(path: Path) -> dict[str, Script]:
+    """Read a TOML or YAML file in which every table is a script, and add the built-in ones."""
+    decode = msgspec.yaml.decode if path.suffix in {".yaml", ".yml"} else msgspec.toml.decode
+    try:
+        written = decode(path.read_bytes(), type=dict[str, Script])
+    except OSError as error:
+        raise BadSettings(f"Cannot read the script {path}: {error.strerror}.") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise BadSettings(f"The script {path} is not right: {' '.join(str(error).split())}.") from error
+    for name, script in written.items():
+        if script.fault and script.fault not in FAULTS:
+            raise BadSettings(f"{path}: {name} names a fault {script.fault!r} that does not exist.")
+        if script.chunk < 1:
+            raise BadSettings(f"{path}: {name} has chunk = {script.chunk}; it must be 1 or more.")
+        if script.price < 0:
+            raise BadSettings(f"{path}: {name} has price = {script.price}; it must be 0 or more.")
+    return {**BUILT_IN, **written}

@@ -1,0 +1,160 @@
+"""`Moot`: the one thing a program holds, and `ask`, for those that need nothing else."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Self
+
+from moot import settings
+from moot.app import event_loop
+from moot.engine.model_resolution import Casting, UsualTable
+from moot.engine.runs.ephemeral import Sitting, Sittings, check_files
+from moot.engine.turns.model_caller import Speaker
+from moot.prompts.attachments import question as put
+from moot.prompts.attachments import read_file
+from moot.providers.registry import Registry
+from moot.sdk.participants import Rules, Voice, asked, prompt, seated
+from moot.sdk.run import Result, Talk
+from moot.streaming.cancellation import Stop
+from moot.types.debate import Debate
+from moot.types.errors import UsageError
+from moot.types.events import Event
+from moot.types.modes import ALONE_TOO, TOGETHER, Advisors, Directed, ModeName
+from moot.types.requests import File
+from moot.types.run_plan import Plan
+
+HERE = ""  # the tenant of whoever has no server
+
+
+class Moot:
+    """Keys and settings as `moot ask` finds them; `config` names a settings file before all others."""
+
+    def __init__(self, config: str | Path | None = None) -> None:
+        chosen = settings.load(Path(config) if config is not None else None, os.environ)
+        self._registry = Registry(chosen.providers, os.environ)
+        self._casting = Casting(self._registry, _NoStoredKeys(), chosen.fallback)
+        self._usual = UsualTable(self._casting, self._registry, chosen.line_up, chosen.model)
+        self._sittings = Sittings(Speaker(chosen.limits))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop what still goes on, and close all connections."""
+        await self._sittings.close()
+        await self._registry.__aexit__()
+
+    def ask(
+        self,
+        question: str,
+        models: Sequence[str | Voice] = (),
+        *,
+        mode: ModeName | None = None,
+        rules: Rules | None = None,
+        rounds: int = 2,
+        system: str = "",
+        files: Sequence[str | Path] = (),
+        cap: float | None = None,
+    ) -> Talk:
+        """Put a question to a table. Without `models` the usual ones are asked, without a `mode` each answers alone.
+
+        `rules` are those of the mode, `rounds` those of a consensus, and `cap` is what it may cost in US dollars.
+        """
+
+        async def hold(stop: Stop) -> AsyncGenerator[list[Event], None]:
+            checked = asked(models, mode, rules, rounds, cap)
+            alone = mode in {None, "single"}
+            seats = seated(models or await self._usual.models(HERE, alone=alone), mode)
+            wanted = mode or ("single" if len(seats) == 1 else "parallel")
+            _check(question, wanted, seats, rules)
+            read = [await asyncio.to_thread(read_file, Path(path)) for path in files]
+            plan = Plan(
+                mode=wanted,
+                participants=tuple(who for who, _ in seats),
+                personas={who.id: words for who, voice in seats if (words := prompt(voice, system))},
+                rounds=rounds,
+                introduced=wanted in TOGETHER,
+                cap=cap,
+            )
+            sitting = await self._sitting(checked.ruled(plan), question, read)
+            async with aclosing(self._sittings.hold(sitting, stop=stop)) as told:
+                async for some in told:
+                    yield some
+
+        return Talk(hold)
+
+    def debate(
+        self,
+        question: str,
+        models: Sequence[str | Voice] = (),
+        *,
+        rules: Debate | None = None,
+        system: str = "",
+        files: Sequence[str | Path] = (),
+        cap: float | None = None,
+    ) -> Talk:
+        """Let all answer alone, read each other and think again; one of them sums up, and minutes are kept."""
+        return self.ask(question, models, mode="debate", rules=rules, system=system, files=files, cap=cap)
+
+    async def _sitting(self, plan: Plan, question: str, files: Sequence[File]) -> Sitting:
+        chains = {who.id: await self._casting.models(HERE, who.model) for who in plan.participants}
+        check_files(plan, chains, files)
+        return Sitting(plan=plan, question=put(question, files=files), chains=chains)
+
+
+def ask(
+    question: str,
+    models: Sequence[str | Voice] = (),
+    *,
+    mode: ModeName | None = None,
+    rules: Rules | None = None,
+    rounds: int = 2,
+    system: str = "",
+    files: Sequence[str | Path] = (),
+    cap: float | None = None,
+    config: str | Path | None = None,
+) -> Result:
+    """Ask, wait, and return what the table came to. Where a loop runs already, await `Moot.ask` instead."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise UsageError("A loop runs here already: write `async with Moot() as moot: await moot.ask(…)`.")
+
+    async def once() -> Result:
+        async with Moot(config) as moot:
+            return await moot.ask(
+                question,
+                models,
+                mode=mode,
+                rules=rules,
+                rounds=rounds,
+                system=system,
+                files=files,
+                cap=cap,
+            )
+
+    return event_loop.run(once())
+
+
+class _NoStoredKeys:
+    async def secret(self, tenant: str, provider: str, origin: str) -> None:
+        """Keys come from the environment alone."""
+
+
+def _check(question: str, mode: ModeName, seated: Sequence[object], rules: Rules | None) -> None:
+    """Refuse what does not go together, before anybody is asked."""
+    if not question.strip():
+        raise UsageError("There is no question: write one.")
+    if mode == "single" and len(seated) > 1:
+        raise UsageError(
+            f"single asks one model, and {len(seated)} are named: leave the mode out, or name one."
+        )
+    if mode not in ALONE_TOO and len(seated) < 2:
+        raise UsageError(f"A {mode} needs at least two models: name more.")
+    kind = {"debate": Debate, "advisors": Advisors, "directed": Directed}.get(mode)
+    if rules is not None and (kind is None or not isinstance(rules, kind)):
+        raise UsageError(f"These are rules of {type(rules).__name__.lower()}, and the mode is {mode}.")

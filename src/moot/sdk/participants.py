@@ -1,0 +1,117 @@
+"""What a program asks for, held to the same limits as what is asked for over the API."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from moot.prompts.library import part, shipped
+from moot.server.schemas import AdvisorRules, Cap, DebateRules, LessonRules, Rounds
+from moot.services.participants import Wanted
+from moot.types.debate import Debate
+from moot.types.errors import NotFound, UsageError
+from moot.types.modes import Advisors, Directed, LessonRole, ModeName
+from moot.types.participants import Participant, default_names, participant_id
+from moot.types.personas import Persona
+from moot.types.requests import Effort
+from moot.types.run_plan import Plan
+
+
+class Voice(Struct, frozen=True, kw_only=True):
+    """Somebody at the table: a model, and perhaps a name and who it is, by a `persona` of the library or in a `prompt`."""
+
+    model: str
+    name: str | None = None
+    persona: str | None = None
+    prompt: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    thinking: Effort | None = None
+    role: LessonRole | None = None
+
+
+def seated(wanted: Sequence[str | Voice], mode: ModeName | None) -> list[tuple[Participant, Voice]]:
+    """Give everybody a seat: under its own name or its persona's, or as Alpha, Beta and so on."""
+    seats: dict[str, tuple[Participant, Voice]] = {}
+    for place, (one, usual) in enumerate(zip(wanted, default_names(), strict=False)):
+        voice = Voice(model=one) if isinstance(one, str) else one
+        name = voice.name or (_persona(voice.persona).name if voice.persona else usual)
+        id = participant_id(name)
+        if id in seats:
+            raise UsageError(f"Two are called {name!r}: give one of them another name.")
+        lesson: LessonRole = "student" if place else "teacher"
+        who = Participant(
+            id=id,
+            name=name,
+            model=voice.model,
+            temperature=voice.temperature,
+            max_tokens=voice.max_tokens,
+            thinking=voice.thinking,
+            role=voice.role or (lesson if mode == "directed" else None),
+        )
+        seats[id] = (who, voice)
+    return list(seats.values())
+
+
+def prompt(voice: Voice, system: str) -> str:
+    own = part(_persona(voice.persona)) if voice.persona else ""
+    return "\n\n".join(filter(None, (own, voice.prompt, system)))
+
+
+def _persona(wanted: str) -> Persona:
+    """Find a persona of the library by its name or id."""
+    for one in shipped():
+        if wanted.casefold() in {one.id, one.id.removeprefix("shipped_"), one.name.casefold()}:
+            return one
+    raise NotFound(f"There is no persona {wanted!r}: there are {', '.join(one.name for one in shipped())}.")
+
+
+Rules = Debate | Advisors | Directed
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    models: list[str | Wanted]
+    mode: ModeName | None
+    rounds: Rounds
+    cap: Cap | None
+    debate: DebateRules | None = None
+    advisors: AdvisorRules | None = None
+    directed: LessonRules | None = None
+
+    def ruled(self, plan: Plan) -> Plan:
+        """Give a plan its rules, which those who sit there must be able to keep."""
+        return replace(
+            plan,
+            debate=self.debate.checked(plan.participants) if self.debate else plan.debate,
+            advisors=self.advisors.checked() if self.advisors else plan.advisors,
+            directed=self.directed.checked(plan.participants) if self.directed else plan.directed,
+        )
+
+
+def asked(
+    models: Sequence[str | Voice], mode: ModeName | None, rules: Rules | None, rounds: int, cap: float | None
+) -> Asked:
+    """Check each for itself, and name what does not fit."""
+    is_list = isinstance(models, Sequence) and not isinstance(models, str)
+    wanted = {"models": [_seat(one) for one in models] if is_list else models, "mode": mode}
+    ruled = {type(rules).__name__.lower(): asdict(rules)} if isinstance(rules, Rules) else {}
+    try:
+        return msgspec.convert({**wanted, **ruled, "rounds": rounds, "cap": cap}, Asked)
+    except msgspec.ValidationError as error:
+        raise UsageError(_words(str(error))) from None
+
+
+def _seat(one: str | Voice) -> object:
+    """Write a voice as a seat; its prompt is for nobody to check."""
+    if not isinstance(one, Voice):
+        return one
+    return {name: value for name, value in asdict(one).items() if name != "prompt"}
+
+
+def _words(said: str) -> str:
+    from moot.server.validation_messages import worded
+
+    message, _, path = said.rpartition(" - at `$.")
+    field = path.rstrip("`")
+    return f"{field}: {worded(message, Asked, field)}"

@@ -1,0 +1,134 @@
+"""What a table came to, as a program is handed it."""
+
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from msgspec import Struct
+
+from moot.streaming.cancellation import Stop
+from moot.types.billing import total
+from moot.types.chunks import Usage
+from moot.types.debate import Ledger, Ranking, Summary
+from moot.types.errors import ProviderError, UsageError
+from moot.types.events import (
+    ANSWERED,
+    FINDINGS,
+    Event,
+    LedgerMade,
+    Notice,
+    RankingMade,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+    SummaryMade,
+    TurnEnded,
+)
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What a table came to. `turns` are all that were taken; `cost` is in US dollars, None where a price is not known.
+
+    `summary`, `ledger` and `ranking` are the minutes of a debate.
+    """
+
+    status: RunStatus
+    names: dict[str, str]
+    turns: tuple[TurnEnded, ...]
+    summary: Summary | None
+    ledger: Ledger | None
+    ranking: Ranking | None
+    notices: tuple[str, ...]
+    usage: Usage
+    cost: float | None
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """What each said last, by name and as they sit, also where it was stopped; whoever did not answer is not there."""
+        given = [turn for turn in self.turns if _has_words(turn) and turn.stage != "synthesis"]
+        last = {turn.participant: turn.message.text for turn in given}
+        return {name: last[id] for id, name in self.names.items() if id in last}
+
+    @property
+    def synthesis(self) -> str | None:
+        given = [turn for turn in self.turns if _has_words(turn) and turn.stage == "synthesis"]
+        return given[-1].message.text if given else None
+
+    @property
+    def text(self) -> str:
+        """The synthesis, or the one answer, or all of them under their names."""
+        if self.synthesis is not None:
+            return self.synthesis
+        if len(self.answers) == 1:
+            return next(iter(self.answers.values()))
+        return "\n\n".join(f"{name}:\n{answer}" for name, answer in self.answers.items())
+
+
+def _has_words(turn: TurnEnded) -> bool:
+    return turn.status in ANSWERED or (turn.status == "stopped" and turn.message.text != "")
+
+
+def result_of(events: Sequence[Event], ended: RunEnded) -> Result:
+    """Sum up all events of a run."""
+    turns = tuple(one for one in events if isinstance(one, TurnEnded))
+    notices = [one for one in events if isinstance(one, Notice)]
+    charges = [one.charge for one in notices if one.charge is not None]
+    paid = [*turns, *(one for one in events if isinstance(one, FINDINGS)), *charges]
+    seats = [who for one in events if isinstance(one, RunStarted) for who in one.participants]
+    return Result(
+        status=ended.status,
+        names={who.id: who.name for who in seats},
+        turns=turns,
+        summary=next((one.summary for one in events if isinstance(one, SummaryMade)), None),
+        ledger=next((one.ledger for one in events if isinstance(one, LedgerMade)), None),
+        ranking=next((one.ranking for one in events if isinstance(one, RankingMade)), None),
+        notices=tuple(one.message for one in notices),
+        usage=sum((one.usage for one in paid), Usage()),
+        cost=total(one.cost for one in paid),
+    )
+
+
+class Talk:
+    """A run that begins when it is read: `async for` tells its events, `await` returns what it came to."""
+
+    def __init__(self, hold: Callable[[Stop], AsyncGenerator[list[Event], None]]) -> None:
+        self._hold = hold
+        self._stop = Stop()
+        self._begun = False
+        self._events: list[Event] = []
+
+    def stop(self) -> None:
+        """Let everybody end; what was said is kept in the result."""
+        self._stop.request()
+
+    async def __aiter__(self) -> AsyncGenerator[Event, None]:
+        if self._begun:
+            raise UsageError("This was read already: ask again.")
+        self._begun = True
+        async with aclosing(self._hold(self._stop)) as told:
+            async for some in told:
+                self._events += some
+                for event in some:
+                    yield event
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        return self._answer().__await__()
+
+    async def _answer(self) -> Result:
+        """Read it to its end; where nobody could answer, the reason of the last is raised."""
+        if not self._begun:
+            async for _ in self:
+                pass
+        result = self.result
+        faults = [turn.fault for turn in result.turns if turn.fault is not None]
+        if result.status == "failed" and faults:
+            raise ProviderError(faults[-1])
+        return result
+
+    @property
+    def result(self) -> Result:
+        """What it came to, once it is over."""
+        ended = next((one for one in reversed(self._events) if isinstance(one, RunEnded)), None)
+        if ended is None:
+            raise UsageError("This is not over: read it to its end, or await it.")
+        return result_of(self._events, ended)

@@ -1,0 +1,55 @@
+"""Work that is only worth doing, and paying, as long as somebody waits for it."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from litestar import Request
+from litestar.exceptions import ClientException
+
+from moot.server.auth import Revocations
+from moot.types.accounts import Caller
+from moot.types.errors import Refused
+
+EXTENSION = "moot.hang_up"
+
+
+def offer(scope: Any, send: Any) -> None:
+    """Put the word into a scope that comes straight from uvicorn."""
+    if (transport := getattr(getattr(send, "__self__", None), "transport", None)) is not None:
+        scope.setdefault("extensions", {})[EXTENSION] = transport.abort
+
+
+def hang_up(scope: Any) -> bool:
+    """Close the connection, and tell whether that could be done."""
+    if abort := scope.get("extensions", {}).get(EXTENSION):
+        abort()
+    return abort is not None
+
+
+T = TypeVar("T")
+
+
+async def while_waited_for(
+    request: Request[Caller, Any, Any], revocations: Revocations, work: Coroutine[None, None, T]
+) -> T:
+    """Do the work; when whoever asked for it leaves, or may not ask any more, end it at once."""
+    doing = asyncio.create_task(work)
+    leaving = asyncio.create_task(_left(request))
+    try:
+        with revocations.watching(request.user, doing.cancel):
+            await asyncio.wait({doing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if doing.cancelled():
+            raise Refused("These credentials ended while the work was done: log in again.", log_in=True)
+        if doing.done():
+            return doing.result()
+        raise ClientException("Whoever asked has left.")
+    finally:
+        for task in (doing, leaving):
+            task.cancel()
+        await asyncio.gather(doing, leaving, return_exceptions=True)
+
+
+async def _left(request: Request[Any, Any, Any]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,1 @@
+"""Moot as an MCP server."""

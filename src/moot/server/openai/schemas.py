@@ -1,0 +1,213 @@
+"""What OpenAI clients send and are sent. The names are those of their wire."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from moot.types.chunks import Usage
+from moot.types.primitives import NO_NUL
+
+MOST_MESSAGES = 1000
+
+Anything = Annotated[object, Meta(description="Any JSON")]
+Finish = Literal["stop", "length", "content_filter"]
+
+
+class TextPart(Struct, frozen=True, tag_field="type", tag="text"):
+    text: str
+
+
+class RefusalPart(Struct, frozen=True, tag_field="type", tag="refusal"):
+    refusal: str
+
+
+class ImageUrl(Struct, frozen=True):
+    url: str
+
+
+class ImagePart(Struct, frozen=True, tag_field="type", tag="image_url"):
+    image_url: ImageUrl
+
+
+class FileData(Struct, frozen=True):
+    file_data: str | None = None
+    filename: str | None = None
+    file_id: str | None = None
+
+
+class FilePart(Struct, frozen=True, tag_field="type", tag="file"):
+    file: FileData
+
+
+class AudioPart(Struct, frozen=True, tag_field="type", tag="input_audio"):
+    """Known so that it can be refused in words."""
+
+
+Part = TextPart | RefusalPart | ImagePart | FilePart | AudioPart
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """A message; `name` is who said it. What else clients keep of an answer and send back is passed over."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | tuple[Part, ...] | None = None
+    name: Annotated[str, Meta(max_length=100, pattern=NO_NUL)] | None = None
+    tool_calls: Anything = None
+    function_call: Anything = None
+
+
+class StreamOptions(Struct, frozen=True):
+    include_usage: bool | None = None
+
+
+class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A request. `discussion` is Moot's own: where it is named, the last message is said there."""
+
+    model: Annotated[str, Meta(min_length=1, max_length=300)]
+    messages: Annotated[tuple[Said, ...], Meta(min_length=1, max_length=MOST_MESSAGES)]
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    max_completion_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    discussion: Annotated[str, Meta(max_length=60)] | None = None
+    metadata: dict[str, str] | None = None
+
+    # Refused, unless they ask for nothing: an answer without them would be another one.
+    n: Anything = None
+    logprobs: Anything = None
+    top_logprobs: Anything = None
+    logit_bias: Anything = None
+    stop: Anything = None
+    tools: Anything = None
+    tool_choice: Anything = None
+    functions: Anything = None
+    function_call: Anything = None
+    response_format: Anything = None
+    modalities: Anything = None
+    audio: Anything = None
+    web_search_options: Anything = None
+
+    # Passed over: hints, or notes for whoever keeps the request.
+    top_p: Anything = None
+    frequency_penalty: Anything = None
+    presence_penalty: Anything = None
+    seed: Anything = None
+    user: Anything = None
+    safety_identifier: Anything = None
+    store: Anything = None
+    service_tier: Anything = None
+    parallel_tool_calls: Anything = None
+    prediction: Anything = None
+    prompt_cache_key: Anything = None
+    prompt_cache_retention: Anything = None
+    verbosity: Anything = None
+
+    @property
+    def place(self) -> str | None:
+        """The discussion that is spoken in, if any."""
+        return self.discussion or (self.metadata or {}).get("discussion")
+
+    @property
+    def wants_usage(self) -> bool:
+        return bool(self.stream_options and self.stream_options.include_usage)
+
+
+class PromptDetails(Struct, frozen=True):
+    cached_tokens: int
+
+
+class CompletionDetails(Struct, frozen=True):
+    reasoning_tokens: int
+
+
+class Used(Struct, frozen=True, kw_only=True):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptDetails
+    completion_tokens_details: CompletionDetails
+
+
+def used(usage: Usage) -> Used:
+    return Used(
+        prompt_tokens=usage.input,
+        completion_tokens=usage.output,
+        total_tokens=usage.input + usage.output,
+        prompt_tokens_details=PromptDetails(usage.cached),
+        completion_tokens_details=CompletionDetails(usage.reasoning),
+    )
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    content: str
+    reasoning_content: str | None = None
+    refusal: str | None = None
+    role: Literal["assistant"] = "assistant"
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    message: Answer
+    finish_reason: Finish
+    index: int = 0
+    logprobs: None = None
+
+
+class Completion(Struct, frozen=True, kw_only=True):
+    id: str
+    created: int
+    model: str
+    choices: tuple[Choice, ...]
+    usage: Used
+    object: Literal["chat.completion"] = "chat.completion"
+
+
+class Delta(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    role: str | None = None
+    content: str | None = None
+    reasoning_content: str | None = None
+
+
+class ChunkChoice(Struct, frozen=True, kw_only=True):
+    delta: Delta
+    finish_reason: Finish | None = None
+    index: int = 0
+    logprobs: None = None
+
+
+class Chunk(Struct, frozen=True, kw_only=True):
+    id: str
+    created: int
+    model: str
+    choices: tuple[ChunkChoice, ...]
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+
+
+class ChunkWithUsage(Chunk, frozen=True, kw_only=True):
+    """How chunks look where usage was asked for: only the last one tells it."""
+
+    usage: Used | None = None
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    id: str
+    created: int = 0
+    owned_by: str = "moot"
+    object: Literal["model"] = "model"
+
+
+class ModelList(Struct, frozen=True, kw_only=True):
+    data: tuple[Model, ...]
+    object: Literal["list"] = "list"
+
+
+class Trouble(Struct, frozen=True, kw_only=True):
+    message: str
+    type: str
+    param: str | None = None
+    code: str | None = None
+
+
+class Failure(Struct, frozen=True):
+    error: Trouble

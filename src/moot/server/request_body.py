@@ -1,0 +1,76 @@
+"""Reading what a request brings: JSON that says it is JSON, with nothing in it that no database keeps."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.exceptions import ClientException, InternalServerException, SerializationException
+from litestar.handlers import BaseRouteHandler
+from litestar.status_codes import HTTP_408_REQUEST_TIMEOUT, HTTP_415_UNSUPPORTED_MEDIA_TYPE
+
+from moot.types.errors import NotFound, UsageError
+
+ESCAPED_NUL = rb"\u0000"
+BODY_SECONDS = 30.0
+
+
+@asynccontextmanager
+async def coming_within(seconds: float) -> AsyncIterator[None]:
+    """Say it where a body does not come in time, or not to its end."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise ClientException(
+            f"The body did not come within {seconds:g} seconds.",
+            status_code=HTTP_408_REQUEST_TIMEOUT,
+            headers={"Connection": "close"},  # the rest of it is not waited for
+        ) from error
+    except InternalServerException as error:  # how Litestar says that whoever sends has left
+        raise ClientException("The body was cut off.") from error
+
+
+class JsonRequest(Request[Any, Any, Any]):
+    async def body(self) -> bytes:
+        async with coming_within(BODY_SECONDS):
+            return await super().body()
+
+    async def json(self) -> Any:
+        """Decode the body; text loses its NUL characters, wherever it is."""
+        if self.content_type[0] != "application/json":
+            raise ClientException(
+                "Send the body as JSON, with the header Content-Type: application/json.",
+                status_code=HTTP_415_UNSUPPORTED_MEDIA_TYPE,
+            )
+        try:
+            decoded = await super().json()
+        except SerializationException as error:
+            raise UsageError(f"body: it is not JSON: {error.detail}") from error
+        except UnicodeDecodeError as error:
+            raise UsageError("body: it is not UTF-8.") from error
+        except RecursionError as error:
+            raise UsageError("body: it is nested too deeply.") from error
+        return without_nul(decoded) if ESCAPED_NUL in await self.body() else decoded
+
+
+def without_nul(value: Any) -> Any:
+    match value:
+        case str():
+            return value.replace("\0", "")
+        case list():
+            return [without_nul(item) for item in value]
+        case dict():
+            return {without_nul(name): without_nul(item) for name, item in value.items()}
+        case _:
+            return value
+
+
+async def plain(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    """Guard every route: no database looks for a NUL character, and nothing has one in its name."""
+    if "\0" in connection.scope["path"]:
+        raise NotFound("Nothing is here: an id has no NUL character.")
+    if b"%00" in connection.scope["query_string"]:
+        raise UsageError("The query has a NUL character in it: leave it out.")

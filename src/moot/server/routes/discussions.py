@@ -1,0 +1,203 @@
+"""Discussions over HTTP: open, list, read, change, speak, go on, archive, delete, and see what was sent."""
+
+from typing import Annotated
+
+from litestar import Controller, delete, get, patch, post
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
+from msgspec import Struct
+
+from moot.engine.attachments import Attaching
+from moot.prompts.parts import PromptParts, shown
+from moot.server.draft_validation import Drafts
+from moot.server.rate_limits import RateLimits, message_rate
+from moot.server.schemas import Cursor, DiscussionChange, DiscussionDraft, GoOn, Limit, NewMessage, said
+from moot.services.discussions import Hall, Saying, Started
+from moot.services.prompt_replay import Retelling
+from moot.store.database import Database
+from moot.store.discussions.discussions import Discussions, Page
+from moot.store.runs.findings import told_in
+from moot.types.accounts import Caller
+from moot.types.discussions import Discussion, DiscussionStatus, Message, Run
+from moot.types.events import Notice, Recapped
+from moot.types.requests import ModelRequest
+
+Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
+Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
+Key = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A request that comes twice with one key is done once",
+    ),
+]
+
+
+class DiscussionRead(Struct, frozen=True, kw_only=True):
+    """A discussion with its newest messages; `before` asks for the page before them, if there is one.
+
+    `told` is what was told in their runs beside words: notices, and of what else there are recaps.
+    """
+
+    discussion: Discussion
+    messages: tuple[Message, ...]
+    before: int | None
+    runs: tuple[Run, ...]
+    told: tuple[Notice | Recapped, ...]
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """What was said, unless the table goes on by itself, and the run that answers."""
+
+    message: Message | None
+    run: Run
+
+
+class DiscussionRoutes(Controller):
+    path = "/api/discussions"
+    tags = ("discussions",)
+
+    @post(guards=[message_rate], summary="Open a discussion with its first message")
+    async def open(
+        self,
+        data: JSONBody[DiscussionDraft],
+        caller: Given[Caller],
+        hall: Given[Hall],
+        drafts: Given[Drafts],
+        limits: Given[RateLimits],
+        idempotency_key: Key = None,
+    ) -> Started:
+        """Answer before any model is called: what they say comes as the events of the run."""
+        opening = await drafts.opening(caller, data, data.participants)
+        await limits.mode(caller.account, opening.mode)
+        return await hall.open(caller, opening, idempotency_key)
+
+    @get(summary="List discussions, newest first")
+    async def list(
+        self,
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        cursor: Cursor = None,
+        limit: Limit = 50,
+        status: FromQuery[DiscussionStatus | None] = None,
+        project: FromQuery[str | None] = None,
+        q: Search = None,
+    ) -> Page:
+        return await discussions.page(
+            caller.tenant, cursor=cursor, limit=limit, status=status, project=project, q=q
+        )
+
+    @get("/{id:str}", summary="Read a discussion and the newest that was said in it")
+    async def read(
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        database: Given[Database],
+        before: Before = None,
+        limit: Limit = 50,
+    ) -> DiscussionRead:
+        discussion = await discussions.get(caller.tenant, id)
+        messages = await discussions.messages(id, before=before, limit=limit + 1, hidden=False)
+        page = messages[-limit:]
+        told = await told_in(database, {one.run for one in page if one.run}, Notice, Recapped)
+        return DiscussionRead(
+            discussion=discussion,
+            messages=page,
+            before=page[0].number if len(messages) > limit else None,
+            runs=await discussions.live_runs(caller.tenant, id),
+            told=tuple(one for one in told if isinstance(one, (Notice, Recapped))),
+        )
+
+    @patch("/{id:str}", summary="Change a discussion; what is left out stays as it is")
+    async def change(
+        self,
+        id: FromPath[str],
+        data: JSONBody[DiscussionChange],
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        drafts: Given[Drafts],
+    ) -> Discussion:
+        """Runs that have begun go on as they are; the next one is as it says now."""
+        now = await discussions.get(caller.tenant, id)
+        changes = await drafts.changes(caller, data, now)
+        return await discussions.change(caller.tenant, id, changes) if changes else now
+
+    @post("/{id:str}/messages", status_code=202, guards=[message_rate], summary="Say something")
+    async def say(
+        self,
+        id: FromPath[str],
+        data: JSONBody[NewMessage],
+        caller: Given[Caller],
+        hall: Given[Hall],
+        discussions: Given[Discussions],
+        limits: Given[RateLimits],
+        idempotency_key: Key = None,
+    ) -> Accepted:
+        """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
+        await limits.mode(caller.account, (await discussions.get(caller.tenant, id)).mode)
+        saying = Saying(discussion=id, message=said(data.message), to=data.to, files=data.files, cap=data.cap)
+        started = await hall.say(caller, saying, idempotency_key)
+        return Accepted(message=started.message, run=started.run)
+
+    @post("/{id:str}/continue", status_code=202, guards=[message_rate], summary="Let the table go on")
+    async def go_on(
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        hall: Given[Hall],
+        data: JSONBody[GoOn | None] = None,
+        idempotency_key: Key = None,
+    ) -> Accepted:
+        """Let the participants after the last speaker go on by themselves, for so many turns."""
+        started = await hall.go_on(caller, id, data.turns if data else 1, idempotency_key)
+        return Accepted(message=started.message, run=started.run)
+
+    @post("/{id:str}/archive", status_code=200, summary="Put a discussion away")
+    async def archive(
+        self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]
+    ) -> Discussion:
+        return await discussions.change(caller.tenant, id, {"status": "archived"})
+
+    @delete("/{id:str}", summary="Delete a discussion and all that was said in it")
+    async def delete(self, id: FromPath[str], caller: Given[Caller], discussions: Given[Discussions]) -> None:
+        await discussions.delete(caller.tenant, id)
+
+    @get("/{id:str}/turns/{turn:str}/prompt", summary="What a participant was sent")
+    async def prompt(
+        self,
+        id: FromPath[str],
+        turn: FromPath[str],
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        retelling: Given[Retelling],
+        attaching: Given[Attaching],
+    ) -> ModelRequest:
+        """Make the prompt of a turn again, by the function that made it, from what was there then.
+
+        `turn` is the id of the message that came of it. Files that were sent as they are have no `data` here.
+        """
+        await discussions.get(caller.tenant, id)
+        answer = await discussions.message(id, turn)
+        told = await retelling.of(caller.tenant, answer, only_text=True)
+        return await attaching.shown(told.request(), answer.model or told.who.model)
+
+    @get("/{id:str}/turns/{turn:str}/prompt/parts", summary="What a participant was sent, taken apart")
+    async def parts(
+        self,
+        id: FromPath[str],
+        turn: FromPath[str],
+        caller: Given[Caller],
+        discussions: Given[Discussions],
+        retelling: Given[Retelling],
+        attaching: Given[Attaching],
+    ) -> PromptParts:
+        """Say of every part of a turn's prompt what it is, whose words it holds, and how many tokens it takes, about."""
+        await discussions.get(caller.tenant, id)
+        answer = await discussions.message(id, turn)
+        told = await retelling.of(caller.tenant, answer, only_text=True)
+        pieces = await attaching.shown_in_pieces(told.pieces(), answer.model or told.who.model)
+        rate = told.plan.measure(told.who.model).characters_per_token
+        return shown(told.who.model, pieces, rate, told.who.tools)

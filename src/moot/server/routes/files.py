@@ -1,0 +1,142 @@
+"""Taking in a file that is sent as a form. Until all of it came it lies in a file without a name, not in memory."""
+
+import asyncio
+import hashlib
+import re
+from contextlib import aclosing
+from tempfile import SpooledTemporaryFile
+from typing import Any
+from urllib.parse import quote
+
+from litestar import Controller, Request, delete, get, post
+from litestar.di import NamedDependency as Given
+from litestar.exceptions import ClientException
+from litestar.params import FromPath
+from litestar.response import Stream
+from litestar.status_codes import HTTP_415_UNSUPPORTED_MEDIA_TYPE
+from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser
+
+from moot.prompts.attachments import LARGEST, recognised
+from moot.server.request_body import coming_within
+from moot.store.discussions.files import Files
+from moot.types.accounts import Caller
+from moot.types.errors import UsageError
+from moot.types.files import StoredFile, label
+
+FIELD = "file"
+MEDIA_TYPE = "multipart/form-data"
+MAX_BODY = LARGEST + 16 * 1024  # with room for what a form has around a file
+IN_MEMORY = 256 * 1024
+UPLOAD_SECONDS = 120.0
+AT_ONCE = 2  # files that are held in memory, on their way into the database
+
+Spool = SpooledTemporaryFile[bytes]
+
+
+class Uploads:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    async def take_in(self, request: Request[Any, Any, Any], caller: Caller) -> StoredFile:
+        """Read a form with one file in it, and keep that."""
+        boundary = _boundary(request)
+        with SpooledTemporaryFile(IN_MEMORY) as spool:
+            async with coming_within(UPLOAD_SECONDS):
+                name = await _read(request, boundary, spool)
+            async with self._turns:
+                data, media_type, sha256 = await asyncio.to_thread(_checked, spool)
+                return await self._files.add(caller.tenant, caller.account, name, media_type, sha256, data)
+
+
+def _boundary(request: Request[Any, Any, Any]) -> bytes:
+    kind, options = request.content_type
+    if kind != MEDIA_TYPE or not options.get("boundary"):
+        raise ClientException(
+            f"Send a form with one field, `{FIELD}`, as Content-Type: {MEDIA_TYPE}; boundary=….",
+            status_code=HTTP_415_UNSUPPORTED_MEDIA_TYPE,
+        )
+    return options["boundary"].encode("utf-8", "surrogateescape")
+
+
+async def _read(request: Request[Any, Any, Any], boundary: bytes, spool: Spool) -> str:
+    """Let what is in the one field of a form run into the spool, and return what it is called."""
+    name: str | None = None
+    try:
+        with PushMultipartParser(boundary, max_segment_count=1) as parser:
+            async with aclosing(request.stream()) as stream:
+                async for chunk in stream:
+                    for found in parser.parse(chunk) if not parser.closed else ():
+                        if isinstance(found, MultipartSegment):
+                            name = _called(found)
+                        elif found:
+                            await asyncio.to_thread(spool.write, found)
+    except ParserLimitReached as error:
+        raise UsageError(
+            f"body: it is a form with more than one file, or with long headers: {_WANTED}"
+        ) from error
+    except MultipartError as error:
+        raise UsageError(f"body: it is no form that can be read: {_WANTED}") from error
+    if name is None:
+        raise UsageError(f"{FIELD}: It is missing.")
+    return name
+
+
+def _called(segment: MultipartSegment) -> str:
+    if segment.name != FIELD:
+        raise UsageError(f"body: it has a field that is not known: {_WANTED}")
+    return label(segment.filename or "")
+
+
+def _checked(spool: Spool) -> tuple[bytes, str, str]:
+    spool.seek(0)
+    data = spool.read()
+    return data, recognised(data, f"{FIELD}: it"), hashlib.sha256(data).hexdigest()
+
+
+_WANTED = f"send one file, as the field `{FIELD}`."
+
+
+# Whatever is in a file, no browser is to run it here, or to take it for something else.
+HARMLESS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Cache-Control": "private",
+}
+
+
+class FileRoutes(Controller):
+    path = "/api/files"
+    tags = ("files",)
+
+    @post(request_max_body_size=MAX_BODY, summary="Upload a file, to attach it to messages")
+    async def upload(
+        self, request: Request[Any, Any, Any], caller: Given[Caller], uploads: Given[Uploads]
+    ) -> StoredFile:
+        """Take text in UTF-8, a PNG, JPEG, GIF or WebP image, or a PDF; the content tells which it is."""
+        return await uploads.take_in(request, caller)
+
+    @get("/{id:str}", summary="What is known of a file")
+    async def read(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> StoredFile:
+        return await file_store.get(caller.tenant, id)
+
+    @get("/{id:str}/content", summary="What is in a file")
+    async def content(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> Stream:
+        """Give it as something to save, never to show."""
+        found = await file_store.get(caller.tenant, id)
+        headers = {
+            **HARMLESS,
+            "Content-Disposition": disposition(found.name),
+            "Content-Length": str(found.size),
+        }
+        return Stream(file_store.pieces(caller.tenant, id), media_type=found.media_type, headers=headers)
+
+    @delete("/{id:str}", summary="Delete a file that is attached to no message")
+    async def delete(self, id: FromPath[str], caller: Given[Caller], file_store: Given[Files]) -> None:
+        await file_store.delete(caller.tenant, id)
+
+
+def disposition(name: str) -> str:
+    """Name an attachment as RFC 6266 has it: plainly for the oldest readers, and as it is for all others."""
+    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

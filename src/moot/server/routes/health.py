@@ -1,0 +1,66 @@
+"""What is not about discussions: health, readiness and metrics."""
+
+from secrets import compare_digest
+from typing import Any
+
+from litestar import MediaType, Request, Response, get
+from litestar.di import NamedDependency as Given
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from moot.server.auth import OPEN_TO_ALL, Connection, bearer
+from moot.services.discussions import Hall
+from moot.store.database import Database
+from moot.types.errors import NotFound
+
+SCHEME = "metrics"  # how the description calls the token
+
+
+class Scrapers:
+    """Where everybody is `local` no token is needed; elsewhere, without a `token`, nobody reads them."""
+
+    def __init__(self, token: str | None, *, local: bool) -> None:
+        self._token = token
+        self._local = local
+
+    def check(self, connection: Connection) -> None:
+        if not self._local and not self._knows(bearer(connection)):
+            raise NotFound(
+                "There are no metrics for you: set MOOT_METRICS_TOKEN on the server, and send it as "
+                "`Authorization: Bearer …`."
+            )
+
+    def _knows(self, secret: str | None) -> bool:
+        if self._token is None or secret is None:
+            return False
+        return compare_digest(secret.encode(), self._token.encode())
+
+
+TAGS = ("server",)
+
+
+@get(
+    "/healthz", opt=OPEN_TO_ALL, tags=TAGS, media_type=MediaType.TEXT, summary="Whether the process is alive"
+)
+async def healthz() -> str:
+    return "ok"
+
+
+@get("/readyz", opt=OPEN_TO_ALL, tags=TAGS, media_type=MediaType.TEXT, summary="Whether requests are served")
+async def readyz(database: Given[Database], hall: Given[Hall]) -> str:
+    hall.refuse_if_leaving()
+    await database.ping()
+    return "ok"
+
+
+@get(
+    "/metrics",
+    opt=OPEN_TO_ALL,
+    tags=TAGS,
+    security=[{SCHEME: []}],
+    media_type=MediaType.TEXT,
+    summary="Counts and times for Prometheus",
+)
+async def metrics(request: Request[Any, Any, Any], scrapers: Given[Scrapers]) -> Response[str]:
+    """Tell them on loopback, or to whoever has the token of the setting `metrics_token`."""
+    scrapers.check(request)
+    return Response(generate_latest().decode(), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,95 @@
+"""Which models there are: what every provider says when it is asked, with the key that the caller would be using."""
+
+import asyncio
+from collections.abc import Sequence
+
+from litestar import Controller, get
+from litestar.di import NamedDependency as Given
+from litestar.params import FromQuery
+from msgspec import Struct
+from msgspec.structs import replace
+
+from moot.providers.keys import Key
+from moot.providers.local import DEMO_NOTE
+from moot.providers.registry import Registry
+from moot.server.rate_limits import start_rate
+from moot.server.routes.provider_keys import KeyStatus, key_status, own_key
+from moot.store.accounts.provider_keys import ProviderKeys
+from moot.store.billing.token_rates import TokenRate, TokenRates
+from moot.types.accounts import Caller
+from moot.types.errors import ProviderError, UsageError
+
+SECONDS = 5.0
+SCRIPTED_NOTE = "scripts for demonstrations and tests, no real models"
+
+
+class ProviderModels(Struct, frozen=True, kw_only=True):
+    """`models` are written as they are asked for; `key` says whose was used, `error` why there are none.
+
+    `ready` tells that they can be asked now: without a key where `key` is "not needed". `note` is what is to be said of
+    models that are only there to show how Moot works. `usual` is the one to begin with, where one is known. `token_rates` are those of the models of which some tokens were counted here; all others are taken to have four
+    characters a token.
+    """
+
+    provider: str
+    key: KeyStatus
+    ready: bool = False
+    note: str | None = None
+    models: tuple[str, ...] = ()
+    usual: str | None = None
+    token_rates: dict[str, TokenRate] = {}
+    error: str | None = None
+
+
+class ModelRoutes(Controller):
+    path = "/api"
+    tags = ("providers",)
+
+    @get("/models", guards=[start_rate], summary="List the models of all providers, or of one")
+    async def models(
+        self,
+        caller: Given[Caller],
+        registry: Given[Registry],
+        provider_keys: Given[ProviderKeys],
+        token_rates: Given[TokenRates],
+        provider: FromQuery[str | None] = None,
+    ) -> Sequence[ProviderModels]:
+        """Ask all of them at once, and each for a few seconds at most."""
+        if provider is not None and provider not in registry:
+            raise UsageError(f"provider: there is no {provider!r}. Providers are: {', '.join(registry)}.")
+        names = [provider] if provider is not None else list(registry)
+        stored = await provider_keys.of(caller.tenant)
+        keys = {name: key_status(registry, name, own_key(registry, name, stored)) for name in names}
+        secrets = {
+            name: await provider_keys.secret(caller.tenant, name, registry.origin(name))
+            for name, key in keys.items()
+            if key == "own"
+        }
+        asking = (_asked(registry, name, key, secrets.get(name)) for name, key in keys.items())
+        found = await asyncio.gather(*asking)
+        rates = await token_rates.of([model for one in found for model in one.models])
+        return [replace(one, token_rates={m: rates[m] for m in one.models if m in rates}) for one in found]
+
+
+async def _asked(registry: Registry, name: str, key: KeyStatus, secret: str | None) -> ProviderModels:
+    known = ProviderModels(provider=name, key=key, note=_note(registry, name))
+    try:
+        own = Key(f"the key you stored for {name}", secret) if secret else None
+        found = await registry.models(name, SECONDS, own)
+    except (UsageError, ProviderError) as error:
+        return replace(known, error=str(error))
+    models = tuple(f"{name}/{model}" for model in sorted(found))
+    return replace(
+        known, ready=bool(found), models=models, usual=usual_model(name, models, registry.cheap_model(name))
+    )
+
+
+def usual_model(name: str, models: Sequence[str], cheap: str | None) -> str | None:
+    """Find the cheap one among those that are there; lists may name it with a date behind."""
+    return next((model for model in models if cheap and model.startswith(f"{name}/{cheap}")), None)
+
+
+def _note(registry: Registry, name: str) -> str | None:
+    if registry.api(name) == "scripted":
+        return SCRIPTED_NOTE
+    return DEMO_NOTE if name == "local" and registry.demo_model() else None

@@ -1,0 +1,88 @@
+"""Projects and their posts over HTTP."""
+
+from litestar import Controller, delete, get, patch, post
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, JSONBody
+
+from moot.server.schemas import Cursor, Limit
+from moot.store.library.projects import Projects
+from moot.types.accounts import Caller
+from moot.types.projects import (
+    Post,
+    PostChange,
+    PostDraft,
+    PostPage,
+    Project,
+    ProjectChange,
+    ProjectDraft,
+    ProjectPage,
+)
+
+
+class ProjectRoutes(Controller):
+    path = "/api/projects"
+    tags = ("projects",)
+
+    @get(summary="List projects, newest first")
+    async def list(
+        self, caller: Given[Caller], projects: Given[Projects], cursor: Cursor = None, limit: Limit = 50
+    ) -> ProjectPage:
+        return await projects.page(caller.tenant, cursor=cursor, limit=limit)
+
+    @post(summary="Make a project")
+    async def create(
+        self, data: JSONBody[ProjectDraft], caller: Given[Caller], projects: Given[Projects]
+    ) -> Project:
+        return await projects.create(caller.tenant, data)
+
+    @get("/{id:str}", summary="Read a project")
+    async def read(self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]) -> Project:
+        return await projects.get(caller.tenant, id)
+
+    @patch("/{id:str}", summary="Change a project; what is left out stays as it is")
+    async def change(
+        self,
+        id: FromPath[str],
+        data: JSONBody[ProjectChange],
+        caller: Given[Caller],
+        projects: Given[Projects],
+    ) -> Project:
+        return await projects.change(caller.tenant, id, data)
+
+    @delete("/{id:str}", summary="Delete a project with its posts and patterns; its discussions stay")
+    async def drop(self, id: FromPath[str], caller: Given[Caller], projects: Given[Projects]) -> None:
+        await projects.delete(caller.tenant, id)
+
+    @get("/{id:str}/posts", summary="List a project's posts and drafts, newest first")
+    async def posts(
+        self,
+        id: FromPath[str],
+        caller: Given[Caller],
+        projects: Given[Projects],
+        cursor: Cursor = None,
+        limit: Limit = 50,
+    ) -> PostPage:
+        return await projects.posts(caller.tenant, id, cursor=cursor, limit=limit)
+
+    @post("/{id:str}/posts", summary="Write a post; once published, it is told to those who discuss")
+    async def write(
+        self, id: FromPath[str], data: JSONBody[PostDraft], caller: Given[Caller], projects: Given[Projects]
+    ) -> Post:
+        return await projects.add_post(caller.tenant, id, data)
+
+    @patch("/{id:str}/posts/{post_id:str}", summary="Change, publish or take back a post")
+    async def rewrite(
+        self,
+        id: FromPath[str],
+        post_id: FromPath[str],
+        data: JSONBody[PostChange],
+        caller: Given[Caller],
+        projects: Given[Projects],
+    ) -> Post:
+        return await projects.change_post(caller.tenant, id, post_id, data)
+
+    @delete("/{id:str}/posts/{post_id:str}", summary="Delete a post")
+    async def unwrite(
+        self, id: FromPath[str], post_id: FromPath[str], caller: Given[Caller], projects: Given[Projects]
+    ) -> None:
+        await projects.delete_post(caller.tenant, id, post_id)

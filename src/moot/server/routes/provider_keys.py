@@ -1,0 +1,101 @@
+"""Providers, and a tenant's own keys for them: they are stored, replaced and dropped, and never shown again."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+from litestar import Controller, delete, get, put
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, JSONBody
+from msgspec import Meta, Struct
+
+from moot.providers.catalog import Api
+from moot.providers.registry import Registry
+from moot.store.accounts.provider_keys import ProviderKeys
+from moot.types.accounts import Caller, StoredKey
+from moot.types.errors import NotFound, UsageError
+
+LONGEST_KEY = 500
+
+KeyStatus = Literal["own", "server", "missing", "not needed"]
+
+
+class NewKey(Struct, frozen=True, forbid_unknown_fields=True):
+    key: Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)]
+
+    def __repr__(self) -> str:
+        return "NewKey([key])"
+
+
+class ProviderStatus(Struct, frozen=True, kw_only=True):
+    """`key` says whose would be used; `variables` may hold the server's, and `stored_at` is of one's own."""
+
+    name: str
+    api: Api | None
+    origin: str
+    key: KeyStatus
+    variables: tuple[str, ...]
+    stored_at: float | None
+
+
+class KeyRoutes(Controller):
+    path = "/api"
+    tags = ("providers",)
+
+    @get("/providers", summary="List providers, and whether there is a key for each")
+    async def providers(
+        self, caller: Given[Caller], registry: Given[Registry], provider_keys: Given[ProviderKeys]
+    ) -> Sequence[ProviderStatus]:
+        stored = await provider_keys.of(caller.tenant)
+        return [_status(registry, name, own_key(registry, name, stored)) for name in registry]
+
+    @put("/keys/{provider:str}", status_code=204, summary="Store a key of one's own for a provider")
+    async def put_key(
+        self,
+        provider: FromPath[str],
+        data: JSONBody[NewKey],
+        caller: Given[Caller],
+        registry: Given[Registry],
+        provider_keys: Given[ProviderKeys],
+    ) -> None:
+        """Store it for the address that the provider has now; should that change, it is not sent there."""
+        if provider not in registry:
+            raise NotFound(f"There is no provider {provider!r}. Providers are: {', '.join(registry)}.")
+        if not registry.takes_key(provider) or not registry.origin(provider):
+            raise UsageError(f"{provider} takes no key.")
+        if not data.key.isascii() or not data.key.isprintable() or " " in data.key:
+            raise UsageError(
+                "key: it has only visible ASCII characters: paste it without spaces or line breaks."
+            )
+        await provider_keys.put(caller.tenant, provider, registry.origin(provider), data.key)
+
+    @delete("/keys/{provider:str}", summary="Delete one's own key for a provider")
+    async def drop_key(
+        self, provider: FromPath[str], caller: Given[Caller], provider_keys: Given[ProviderKeys]
+    ) -> None:
+        await provider_keys.drop(caller.tenant, provider)
+
+
+def own_key(registry: Registry, name: str, stored: Mapping[str, StoredKey]) -> StoredKey | None:
+    """Find one's own key for a provider; one that was stored for another address is none."""
+    found = stored.get(name)
+    return found if found is not None and found.origin == registry.origin(name) else None
+
+
+def _status(registry: Registry, name: str, own: StoredKey | None) -> ProviderStatus:
+    return ProviderStatus(
+        name=name,
+        api=registry.api(name),
+        origin=registry.origin(name),
+        key=key_status(registry, name, own),
+        variables=registry.key_names(name),
+        stored_at=own.created_at if own else None,
+    )
+
+
+def key_status(registry: Registry, name: str, own: StoredKey | None) -> KeyStatus:
+    """Say whose key a provider would be asked with."""
+    if own is not None:
+        return "own"
+    if not registry.takes_key(name):
+        return "not needed"
+    return "server" if registry.keys(name) else "missing"

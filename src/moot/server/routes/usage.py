@@ -1,0 +1,142 @@
+"""Budgets over HTTP: how the week stands, beginning it anew, and what something would cost before it is asked."""
+
+from datetime import UTC, date, datetime, time
+from typing import Annotated
+
+from litestar import Controller, get, post
+from litestar.di import NamedDependency as Given
+from litestar.params import FromQuery, JSONBody, QueryParameter
+from msgspec import Meta, Struct
+
+from moot.engine.attachments import Attaching
+from moot.engine.cost.forecast import Forecast
+from moot.server.draft_validation import Drafts
+from moot.server.schemas import DiscussionDraft, Id, Table, said
+from moot.services.billing import Treasury
+from moot.services.discussions import Hall
+from moot.services.run_plans import Planning
+from moot.store.billing.budgets import Budgets
+from moot.store.billing.usage import Bills, By
+from moot.store.discussions.discussions import Discussions
+from moot.types.accounts import Caller
+from moot.types.billing import Budget, Spending, SpendingOn
+from moot.types.discussions import Message
+from moot.types.errors import UsageError, wanted_by
+
+OF_A_MESSAGE = frozenset({"discussion", "message", "to", "files", "cap"})
+
+
+class Supposed(DiscussionDraft, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What somebody thinks of asking: in a `discussion` that exists, or of `participants` in a new one."""
+
+    discussion: Id | None = None
+    to: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=24)] | None = None
+    participants: Table | None = None  # type: ignore[assignment]
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """`left` is what is left of the week's budget, if there is one."""
+
+    forecast: Forecast
+    left: float | None
+
+
+class BudgetRoutes(Controller):
+    path = "/api"
+    tags = ("budget",)
+
+    @get("/budget", summary="Say how this week's budget stands")
+    async def read(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
+        return await budgets.standing(caller.account)
+
+    @post("/budget/re-up", status_code=200, summary="Begin this week's budget anew, once in a week")
+    async def re_up(self, caller: Given[Caller], budgets: Given[Budgets]) -> Budget:
+        return await budgets.re_up(caller.account)
+
+    @post("/estimate", status_code=200, summary="Say what something would cost; nothing is asked")
+    async def estimate(
+        self,
+        data: JSONBody[Supposed],
+        caller: Given[Caller],
+        attaching: Given[Attaching],
+        budgets: Given[Budgets],
+        discussions: Given[Discussions],
+        drafts: Given[Drafts],
+        hall: Given[Hall],
+        planning: Given[Planning],
+        treasury: Given[Treasury],
+    ) -> Estimate:
+        """Guess the calls of a run, the tokens of each and their prices."""
+        if data.discussion is not None:
+            said(data.message)
+            with wanted_by("discussion"):
+                discussion = await discussions.get(caller.tenant, data.discussion)
+            _refuse_rules(data)
+        elif data.participants is not None:
+            opening = await drafts.opening(caller, data, data.participants)
+            discussion = hall.drafted(opening, data.language or "en")
+        else:
+            raise UsageError("participants: name models, or a discussion that exists.")
+        plan = await planning.plan(caller.tenant, discussion, to=data.to)
+        await attaching.check(caller.tenant, data.files, plan)
+        forecast = await treasury.forecast(caller, plan, _message(data), data.discussion)
+        return Estimate(forecast=forecast, left=(await budgets.standing(caller.account)).left)
+
+
+def _refuse_rules(data: Supposed) -> None:
+    """Refuse what a discussion that exists has of its own, and a message to it cannot change."""
+    nothing = Supposed(message=data.message)
+    for name in Supposed.__struct_fields__:
+        if name not in OF_A_MESSAGE and getattr(data, name) != getattr(nothing, name):
+            raise UsageError(
+                f"{name}: the discussion has its own: leave it out, or leave the discussion out."
+            )
+
+
+def _message(data: Supposed) -> Message:
+    """Make the message that would be stored, with all of it that anybody reads."""
+    files = tuple(dict.fromkeys(data.files)) or None
+    return Message(id="", discussion=data.discussion or "", role="user", content=data.message, files=files)
+
+
+DAYS = 30
+DAY = 24 * 3600.0
+
+Since = Annotated[date | None, QueryParameter(description="The first day, UTC; else 30 days are shown")]
+Until = Annotated[date | None, QueryParameter(description="The last day, UTC; else today")]
+
+
+class UsageReport(Struct, frozen=True, kw_only=True):
+    """What was spent from the first to the last day, both of them included; `rows` are at most 1,000."""
+
+    since: date
+    until: date
+    by: By
+    total: Spending
+    rows: tuple[SpendingOn, ...]
+
+
+class UsageRoutes(Controller):
+    path = "/api/usage"
+    tags = ("usage",)
+
+    @get(summary="Sum up what was spent")
+    async def read(
+        self,
+        caller: Given[Caller],
+        bills: Given[Bills],
+        since: Since = None,
+        until: Until = None,
+        by: FromQuery[By] = "day",
+    ) -> UsageReport:
+        """Days are those of UTC, in their order; of everything else the dearest comes first."""
+        last = until or datetime.now(UTC).date()
+        first = since or date.fromordinal(max(1, last.toordinal() - DAYS + 1))
+        if first > last:
+            raise UsageError(f"since: {first} is after {last}: begin with the earlier day.")
+        bill = await bills.bill(caller.account, _begin(first), _begin(last) + DAY, by)
+        return UsageReport(since=first, until=last, by=by, total=bill.total, rows=bill.rows)
+
+
+def _begin(day: date) -> float:
+    return datetime.combine(day, time(), UTC).timestamp()

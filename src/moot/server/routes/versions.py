@@ -1,0 +1,71 @@
+"""Versions of a turn over HTTP: an answer given anew, other words, all of them, and which is to be current."""
+
+from litestar import Controller, get, patch, post
+from litestar.di import NamedDependency as Given
+from litestar.params import FromPath, JSONBody
+
+from moot.server.rate_limits import message_rate
+from moot.server.routes.discussions import Accepted, Key
+from moot.server.schemas import ChosenVersion, OtherModel, OtherWords, said
+from moot.services.participants import Seating
+from moot.services.versions import Revising
+from moot.types.accounts import Caller
+from moot.types.discussions import Message
+from moot.types.versions import Versions
+
+
+class VersionRoutes(Controller):
+    path = "/api/discussions/{id:str}/turns/{turn:str}"
+    tags = ("versions",)
+
+    @post("/again", status_code=202, guards=[message_rate], summary="Let an answer be given anew")
+    async def again(
+        self,
+        id: FromPath[str],
+        turn: FromPath[str],
+        caller: Given[Caller],
+        revising: Given[Revising],
+        seating: Given[Seating],
+        data: JSONBody[OtherModel | None] = None,
+        idempotency_key: Key = None,
+    ) -> Accepted:
+        """Ask with the very prompt that was sent then, perhaps another model.
+
+        The run has one turn. When it has answered, that is the current version; if it fails, nothing changes. Refused
+        while the table speaks.
+        """
+        model = data.model if data else None
+        if model is not None:
+            seating.check(model, "model")
+        started = await revising.again(caller, id, turn, model, idempotency_key)
+        return Accepted(message=started.message, run=started.run)
+
+    @patch(summary="Put other words in the place of what was said")
+    async def edit(
+        self,
+        id: FromPath[str],
+        turn: FromPath[str],
+        data: JSONBody[OtherWords],
+        caller: Given[Caller],
+        revising: Given[Revising],
+    ) -> Message:
+        """Make a version of an answer, or of a person's message, that is seen from now on. Refused while the table speaks."""
+        return await revising.edit(caller, id, turn, said(data.content.replace("\0", ""), "content"))
+
+    @get("/versions", summary="List the versions of a turn, oldest first")
+    async def versions(
+        self, id: FromPath[str], turn: FromPath[str], caller: Given[Caller], revising: Given[Revising]
+    ) -> Versions:
+        return await revising.versions(caller, id, turn)
+
+    @post("/choose", status_code=200, summary="Let an earlier version be current again")
+    async def choose(
+        self,
+        id: FromPath[str],
+        turn: FromPath[str],
+        data: JSONBody[ChosenVersion],
+        caller: Given[Caller],
+        revising: Given[Revising],
+    ) -> Message:
+        """What was said since stays as it was: it was said after the other version. Refused while the table speaks."""
+        return await revising.choose(caller, id, turn, data.version)

@@ -1,0 +1,49 @@
+"""The whiteboard of a discussion over HTTP, at any event of it: as JSON, SVG or PNG."""
+
+import asyncio
+from typing import Annotated
+
+from litestar import Controller, Response, get
+from litestar.di import NamedDependency as Given
+from litestar.di import Provide
+from litestar.params import FromPath, QueryParameter
+
+from moot.engine.whiteboards import Boards
+from moot.server.routes.files import HARMLESS
+from moot.services.image_renderer import Painter
+from moot.types.accounts import Caller
+from moot.whiteboard.render.svg import svg
+from moot.whiteboard.state import Board
+
+Run = Annotated[str | None, QueryParameter(description="Only what was drawn until the end of this run")]
+Seq = Annotated[
+    int | None,
+    QueryParameter(ge=0, schema_extra={"minimum": 0}, description="And until this event of that run"),
+]
+
+Dark = Annotated[bool, QueryParameter(description="For a dark page: light on dark")]
+
+
+async def _board(
+    id: FromPath[str], caller: Given[Caller], boards: Given[Boards], run: Run = None, seq: Seq = None
+) -> Board:
+    return await boards.at(caller.tenant, id, run, seq)
+
+
+class BoardRoutes(Controller):
+    path = "/api/discussions/{id:str}"
+    tags = ("whiteboard",)
+    dependencies = {"board": Provide(_board)}  # noqa: RUF012 - so Litestar declares it
+
+    @get("/board", summary="The whiteboard, element by element")
+    async def read(self, board: Given[Board]) -> Board:
+        return board
+
+    @get("/board.svg", media_type="image/svg+xml", summary="The whiteboard as a drawing")
+    async def drawing(self, board: Given[Board], dark: Dark = False) -> Response[str]:
+        drawn = await asyncio.to_thread(svg, board, dark=dark)
+        return Response(drawn, media_type="image/svg+xml", headers=HARMLESS)
+
+    @get("/board.png", media_type="image/png", summary="The whiteboard as a picture")
+    async def picture(self, board: Given[Board], painter: Given[Painter]) -> Response[bytes]:
+        return Response(await painter.png(board), media_type="image/png", headers=HARMLESS)

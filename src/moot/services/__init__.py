@@ -1,0 +1,1 @@
+"""Use cases that the routes, Discord, MCP and the SDK call."""

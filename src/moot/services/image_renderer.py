@@ -1,0 +1,76 @@
+"""Pictures of whiteboards, painted in a process of its own: painting holds the interpreter, and everybody would wait."""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from moot.types.errors import Busy, UsageError
+from moot.whiteboard.geometry import HEIGHT
+from moot.whiteboard.render.png import ZOOM, png
+from moot.whiteboard.state import Board
+
+SECONDS = 10.0
+MOST_WAITING = 20
+
+
+class Painter:
+    """One process paints for all, one picture after the other; it begins with the first one."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def png(self, board: Board, height: float = HEIGHT) -> bytes:
+        """Paint a board, or what is above a height; a painter that was killed is replaced once."""
+        if self._waiting >= MOST_WAITING:
+            raise Busy("Too many whiteboards are being painted: try again in a moment.", retry_after=1.0)
+        self._waiting += 1
+        try:
+            async with self._turn:
+                try:
+                    return await self._painted(board, height)
+                except BrokenProcessPool:
+                    self._pool = None
+                    return await self._painted(board, height)
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _painted(self, board: Board, height: float) -> bytes:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await asyncio.get_running_loop().run_in_executor(self._pool, png, board, ZOOM, height)
+        except TimeoutError:
+            self._end(self._pool)
+            raise UsageError(
+                f"It is not painted within {SECONDS:g} s: take formulas off the board."
+            ) from None
+
+    def _end(self, pool: ProcessPoolExecutor) -> None:
+        """End a painter that would go on with what nobody waits for; the next picture gets another one."""
+        self._pool = None
+        for process in multiprocessing.active_children():
+            if process.pid in pool._processes:  # noqa: SLF001 - there is no public way
+                process.kill()
+
+
+def _begin() -> None:
+    """Leave it to the server to end: Ctrl-C is sent to both. With a server that was killed its painter ends too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_outlive_nobody, daemon=True).start()
+
+
+def _outlive_nobody() -> None:
+    if (server := multiprocessing.parent_process()) is not None:
+        server.join()
+        os._exit(0)

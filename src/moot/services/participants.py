@@ -1,0 +1,100 @@
+"""Who is to sit at a table: from what somebody asked for to participants with names and ids of their own."""
+
+from collections.abc import Container, Iterator, Sequence
+from itertools import count
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from moot.engine.tools.catalog import Tooling
+from moot.providers.registry import Registry
+from moot.store.library.personas import Personas
+from moot.types.errors import MissingKey, Unavailable, UsageError, wanted_by
+from moot.types.modes import LessonRole
+from moot.types.participants import Participant, default_names, participant_id
+from moot.types.personas import Colour
+from moot.types.primitives import ModelName, Name
+from moot.types.requests import Effort
+from moot.types.tools import ToolName
+
+
+class Wanted(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A seat that somebody asks for: a model, and perhaps a persona, a name and how it is to be asked.
+
+    `id` is taken so that a participant that was read can be sent back; it always comes of the name.
+    """
+
+    id: Annotated[str, Meta(max_length=60)] | None = None
+    model: ModelName
+    persona: Annotated[str, Meta(max_length=60)] | None = None
+    name: Name | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    thinking: Effort | None = None
+    role: LessonRole | None = None
+    priority: Annotated[int, Meta(ge=-100, le=100)] = 0
+    active: bool = True
+    colour: Colour | None = None
+    avatar: Annotated[str, Meta(max_length=200)] | None = None
+    tools: Annotated[tuple[ToolName, ...], Meta(max_length=32)] = ()
+
+
+class Seating:
+    def __init__(self, registry: Registry, personas: Personas, tooling: Tooling | None = None) -> None:
+        self._registry = registry
+        self._personas = personas
+        self._tooling = tooling
+
+    async def seat(self, tenant: str, wanted: Sequence[str | Wanted]) -> tuple[Participant, ...]:
+        """Give everybody a seat. A persona names who plays it; others are Alpha, Beta and so on."""
+        seats: dict[str, Participant] = {}
+        for place, want in enumerate(wanted):
+            one = Wanted(model=want) if isinstance(want, str) else want
+            self.check(one.model, f"participants[{place}].model")
+            if self._tooling is not None:
+                await self._tooling.check(tenant, one.tools, f"participants[{place}].tools")
+            with wanted_by(f"participants[{place}].persona"):
+                name = await self._name(tenant, one, seats.keys())
+            if participant_id(name) in seats:
+                raise UsageError(f"participants[{place}].name: {name!r} is taken: choose another name.")
+            seats[participant_id(name)] = _seated(one, name)
+        return tuple(seats.values())
+
+    def check(self, model: str, field: str) -> None:
+        """Refuse a model that nobody offers; one that only lacks a key may get it before it is asked."""
+        try:
+            self._registry.resolve(model)
+        except (MissingKey, Unavailable):
+            pass
+        except UsageError as error:
+            raise UsageError(f"{field}: {error}") from error
+
+    async def _name(self, tenant: str, want: Wanted, taken: Container[str]) -> str:
+        persona = await self._personas.get(tenant, want.persona) if want.persona else None
+        if want.name is not None:
+            return want.name
+        names = _numbered(persona.name) if persona else default_names()
+        return next(name for name in names if participant_id(name) not in taken)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name} {number}" for number in count(2))
+
+
+def _seated(want: Wanted, name: str) -> Participant:
+    return Participant(
+        id=participant_id(name),
+        name=name,
+        model=want.model,
+        persona=want.persona,
+        temperature=want.temperature,
+        max_tokens=want.max_tokens,
+        thinking=want.thinking,
+        role=want.role,
+        priority=want.priority,
+        active=want.active,
+        colour=want.colour,
+        avatar=want.avatar,
+        tools=tuple(dict.fromkeys(want.tools)),
+    )

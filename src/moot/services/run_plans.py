@@ -1,0 +1,72 @@
+"""From a discussion as it is set up now to the plan of a run, which nothing changes any more."""
+
+from msgspec.structs import replace
+
+from moot.engine.turns.token_estimates import Measuring
+from moot.prompts.library import describe, part
+from moot.store.library.personas import Personas
+from moot.store.library.projects import Projects
+from moot.types.debate import Debate
+from moot.types.discussions import Discussion
+from moot.types.errors import NotFound, UsageError
+from moot.types.modes import Advisors, Directed
+from moot.types.participants import Participant
+from moot.types.run_plan import Plan
+
+
+class Planning:
+    def __init__(self, personas: Personas, projects: Projects, measuring: Measuring) -> None:
+        self._personas = personas
+        self._projects = projects
+        self._measuring = measuring
+
+    async def plan(self, tenant: str, discussion: Discussion, to: tuple[str, ...] | None = None) -> Plan:
+        """Look up what the participants are to know. What was deleted since is left out."""
+        if to is not None:
+            _check_addressees(discussion, to)
+        participants = tuple(
+            replace(who, model=discussion.model or who.model, persona=who.persona or discussion.persona)
+            for who in discussion.participants
+        )
+        models = {who.model for who in participants} | ({discussion.clerk} if discussion.clerk else set())
+        return Plan(
+            mode=discussion.mode,
+            participants=participants,
+            personas=await self._prompts(tenant, participants),
+            project=await self._project(tenant, discussion.project),
+            language=discussion.language,
+            rounds=discussion.rounds,
+            to=to,
+            debate=discussion.debate or Debate(),
+            advisors=discussion.advisors or Advisors(),
+            directed=discussion.directed or Directed(),
+            clerk=discussion.clerk,
+            measures=await self._measuring.of(models, discussion.mode),
+        )
+
+    async def _prompts(self, tenant: str, participants: tuple[Participant, ...]) -> dict[str, str]:
+        """Find the prompt of the part that each participant plays, if it plays one."""
+        parts = {who.id: who.persona for who in participants if who.persona is not None}
+        prompts = {persona: await self._prompt(tenant, persona) for persona in set(parts.values())}
+        return {who: prompts[persona] for who, persona in parts.items() if prompts[persona]}
+
+    async def _prompt(self, tenant: str, persona: str) -> str:
+        try:
+            return part(await self._personas.get(tenant, persona))
+        except NotFound:
+            return ""
+
+    async def _project(self, tenant: str, project: str | None) -> str:
+        if project is None:
+            return ""
+        try:
+            return describe(await self._projects.context(tenant, project))
+        except NotFound:
+            return ""
+
+
+def _check_addressees(discussion: Discussion, to: tuple[str, ...]) -> None:
+    known = [who.id for who in discussion.participants]
+    strangers = [name for name in to if name not in known]
+    if strangers or not to:
+        raise UsageError(f"to: name some of {', '.join(known)}, or leave it out to speak to all.")

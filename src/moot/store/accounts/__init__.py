@@ -1,0 +1,1 @@
+"""Accounts, credentials, provider keys and tool servers."""

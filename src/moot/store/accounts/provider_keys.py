@@ -1,0 +1,75 @@
+"""Tenants' own provider keys, sealed: each can only be opened for the tenant, provider and origin it was stored for."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from sqlalchemy import delete, select
+
+from moot.store.database import Database
+from moot.store.encryption import Sealer
+from moot.store.schema import provider_key
+from moot.types.accounts import StoredKey
+from moot.types.errors import MissingKey, NotFound
+
+
+class ProviderKeys:
+    def __init__(self, database: Database, sealer: Sealer) -> None:
+        self._database = database
+        self._sealer = sealer
+        self._reading: dict[tuple[str, str, str], asyncio.Task[str | None]] = {}
+
+    async def put(self, tenant: str, provider: str, origin: str, secret: str) -> None:
+        """Store a key in place of the one that was there."""
+        key = {
+            "origin": origin,
+            "sealed": self._sealer.seal(secret, tenant, provider, origin),
+            "created_at": time.time(),
+        }
+        query = self._database.insert(provider_key).values(tenant=tenant, provider=provider, **key)
+        async with self._database.write() as connection:
+            await connection.execute(
+                query.on_conflict_do_update(index_elements=["tenant", "provider"], set_=key)
+            )
+
+    async def drop(self, tenant: str, provider: str) -> None:
+        mine = (provider_key.c.tenant == tenant, provider_key.c.provider == provider)
+        query = delete(provider_key).where(*mine).returning(provider_key.c.provider)
+        async with self._database.write() as connection:
+            gone = (await connection.execute(query)).first() if provider.isprintable() else None
+        if gone is None:
+            raise NotFound(f"No key is stored for {provider!r}.")
+
+    async def of(self, tenant: str) -> Mapping[str, StoredKey]:
+        """Return what may be shown of a tenant's keys, by provider."""
+        query = select(provider_key.c.provider, provider_key.c.origin, provider_key.c.created_at)
+        async with self._database.read() as connection:
+            rows = (await connection.execute(query.where(provider_key.c.tenant == tenant))).all()
+        return {row.provider: StoredKey(origin=row.origin, created_at=row.created_at) for row in rows}
+
+    async def secret(self, tenant: str, provider: str, origin: str) -> str | None:
+        """Open a tenant's key for where it is to be sent; None if there is none, or it was stored for elsewhere.
+
+        Those who ask at the same time, as a whole table does, share one look at the database.
+        """
+        key = (tenant, provider, origin)
+        if (reading := self._reading.get(key)) is None:
+            reading = self._reading[key] = asyncio.get_running_loop().create_task(self._read(*key))
+            reading.add_done_callback(lambda _: self._reading.pop(key))
+        return await asyncio.shield(reading)
+
+    async def _read(self, tenant: str, provider: str, origin: str) -> str | None:
+        query = select(provider_key.c.sealed).where(
+            provider_key.c.tenant == tenant,
+            provider_key.c.provider == provider,
+            provider_key.c.origin == origin,
+        )
+        async with self._database.read() as connection:
+            sealed = (await connection.execute(query)).scalar()
+        if sealed is None:
+            return None
+        if (opened := self._sealer.open(sealed, tenant, provider, origin)) is None:
+            raise MissingKey(
+                f"The key stored for {provider} cannot be read: store it again with PUT /api/keys/{provider}."
+            )
+        return opened

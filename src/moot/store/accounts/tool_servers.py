@@ -1,0 +1,73 @@
+"""Servers of tools that tenants have named: an address, and headers that are sealed for it and never shown."""
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import ColumnElement, delete, func, select
+
+from moot.store.database import Database
+from moot.store.encryption import Sealer
+from moot.store.schema import tool_server
+from moot.types.errors import Conflict, MissingKey, NotFound
+
+MOST = 50  # of a tenant
+
+
+class StoredServer(Struct, frozen=True, kw_only=True):
+    """What may be shown of a server."""
+
+    name: str
+    url: str
+    created_at: float
+
+
+class ToolServers:
+    def __init__(self, database: Database, sealer: Sealer) -> None:
+        self._database = database
+        self._sealer = sealer
+
+    async def put(self, tenant: str, name: str, url: str, headers: dict[str, str]) -> None:
+        """Store a server in place of the one of that name."""
+        sealed = self._sealer.seal(msgspec.json.encode(headers).decode(), tenant, "tool server", name, url)
+        values = {"url": url, "sealed": sealed, "created_at": time.time()}
+        query = self._database.insert(tool_server).values(tenant=tenant, name=name, **values)
+        others = select(func.count()).where(tool_server.c.tenant == tenant, tool_server.c.name != name)
+        async with self._database.write() as connection:
+            if (await connection.execute(others)).scalar_one() >= MOST:
+                raise Conflict(f"There are {MOST} tool servers already: delete one first.")
+            await connection.execute(
+                query.on_conflict_do_update(index_elements=["tenant", "name"], set_=values)
+            )
+
+    async def drop(self, tenant: str, name: str) -> None:
+        query = delete(tool_server).where(*_at(tenant, name)).returning(tool_server.c.name)
+        async with self._database.write() as connection:
+            gone = (await connection.execute(query)).first() if name.isprintable() else None
+        if gone is None:
+            raise NotFound(f"There is no tool server {name!r} of your own.")
+
+    async def of(self, tenant: str) -> Sequence[StoredServer]:
+        columns = (tool_server.c.name, tool_server.c.url, tool_server.c.created_at)
+        query = select(*columns).where(tool_server.c.tenant == tenant).order_by(tool_server.c.name)
+        async with self._database.read() as connection:
+            return [StoredServer(**row) for row in (await connection.execute(query)).mappings()]
+
+    async def opened(self, tenant: str, name: str) -> tuple[str, dict[str, str]] | None:
+        """Return the address and the headers of a server; None if there is none."""
+        query = select(tool_server.c.url, tool_server.c.sealed).where(*_at(tenant, name))
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).first()
+        if row is None:
+            return None
+        headers = self._sealer.open(row.sealed, tenant, "tool server", name, row.url)
+        if headers is None:
+            raise MissingKey(
+                f"The headers stored for {name} cannot be read: store it again with PUT /api/tool-servers/{name}."
+            )
+        return row.url, msgspec.json.decode(headers, type=dict[str, str])
+
+
+def _at(tenant: str, name: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return tool_server.c.tenant == tenant, tool_server.c.name == name

@@ -1,0 +1,1 @@
+"""Charges, usage and budgets."""

@@ -1,0 +1,55 @@
+"""How many characters a token of a model has, by what providers counted: all turns together, newer ones more."""
+
+from collections.abc import Collection, Mapping
+
+from msgspec import Struct
+from sqlalchemy import ColumnElement, case, select
+
+from moot.store.database import Database
+from moot.store.schema import token_rate
+from moot.types.model_info import CHARACTERS_PER_TOKEN, Counted
+
+FIRST_GUESS = 500  # tokens that the first guess counts for, so that a few short answers do not turn it over
+REMEMBERED = 500_000  # tokens after which the past counts half
+
+
+class TokenRate(Struct, frozen=True, kw_only=True):
+    """`tokens` is how many counted ones it rests on; what is older counts less."""
+
+    characters_per_token: float
+    tokens: int
+
+
+class TokenRates:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, counted: Mapping[str, Counted]) -> None:
+        """Add what was counted, by model; models go in their order, so that nobody waits for each other."""
+        if not counted:
+            return
+        new = self._database.insert(token_rate)
+        columns = {
+            name: _halved(token_rate.c[name]) + new.excluded[name] for name in ("characters", "tokens")
+        }
+        add = new.on_conflict_do_update(index_elements=[token_rate.c.model], set_=columns)
+        async with self._database.write() as connection:
+            for model, one in sorted(counted.items()):
+                values = {"model": model, "characters": one.characters, "tokens": one.tokens}
+                await connection.execute(add, values)
+
+    async def of(self, models: Collection[str]) -> dict[str, TokenRate]:
+        """Return the rates of those models of which something was counted."""
+        query = select(token_rate).where(token_rate.c.model.in_(models))
+        async with self._database.read() as connection:
+            return {row.model: _rate(row.characters, row.tokens) for row in await connection.execute(query)}
+
+
+def _halved(column: ColumnElement[int]) -> ColumnElement[int]:
+    """Let the past count half once there is enough of it: models, and what they are asked, change."""
+    return case((token_rate.c.tokens >= REMEMBERED, column // 2), else_=column)
+
+
+def _rate(characters: int, tokens: int) -> TokenRate:
+    rate = (characters + CHARACTERS_PER_TOKEN * FIRST_GUESS) / (tokens + FIRST_GUESS)
+    return TokenRate(characters_per_token=round(rate, 3), tokens=tokens)

@@ -1,0 +1,1 @@
+"""Bound Discord channels and their memory."""

@@ -1,0 +1,1 @@
+"""Discussions, messages, search and files."""

@@ -1,0 +1,1 @@
+"""Personas, projects, presets, insights and evaluations."""

@@ -1,0 +1,65 @@
+"""Recaps of discussions: the newest counts, and older ones stay for the prompts that they were a part of."""
+
+from collections.abc import Callable, Collection
+
+from msgspec.structs import asdict
+from sqlalchemy import func, insert, select
+
+from moot.store.billing.charges import add_charges
+from moot.store.database import Database
+from moot.store.schema import discussion, message, recap
+from moot.types.billing import Charge, Payer
+from moot.types.knowledge import Recap
+
+FIELDS = [recap.c[name] for name in Recap.__struct_fields__]
+
+# What a recap is made from: what everybody at that table could hear.
+HEARD = (
+    message.c.version_of.is_(None),
+    message.c.hidden.is_(False),
+    message.c.audience.is_(None),
+    message.c.status != "failed",
+    message.c.role != "system",
+    message.c.content != "",
+)
+
+
+class Recaps:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def titled(self, tenant: str, fits: Callable[[str], bool]) -> list[str]:
+        """Return the discussions whose title fits, the newest first.
+
+        Asked of every title, because databases do not agree on which letters are the same in another case.
+        """
+        query = select(discussion.c.id, discussion.c.title).where(discussion.c.tenant == tenant)
+        newest = query.order_by(discussion.c.updated_at.desc(), discussion.c.id.desc())
+        async with self._database.read() as connection:
+            return [row.id for row in await connection.execute(newest) if fits(row.title)]
+
+    async def heard(self, of: str) -> int:
+        """Count what was said in a discussion for everybody to hear."""
+        query = select(func.count()).where(message.c.discussion == of, *HEARD)
+        async with self._database.read() as connection:
+            return int((await connection.execute(query)).scalar_one())
+
+    async def newest(self, tenant: str, of: str) -> Recap | None:
+        query = select(*FIELDS).where(recap.c.discussion == of, recap.c.tenant == tenant)
+        newest = query.order_by(recap.c.created_at.desc(), recap.c.id.desc()).limit(1)
+        async with self._database.read() as connection:
+            row = (await connection.execute(newest)).mappings().first()
+        return Recap(**row) if row else None
+
+    async def keep(self, payer: Payer, new: Recap, charge: Charge) -> None:
+        """Keep a recap together with what it cost, so that it is neither made nor paid twice."""
+        async with self._database.write() as connection:
+            await connection.execute(insert(recap).values(**asdict(new), tenant=payer.tenant))
+            await add_charges(self._database, connection, payer, [charge])
+
+    async def several(self, tenant: str, ids: Collection[str]) -> dict[str, Recap]:
+        """Return recaps by their ids, as far as they are there."""
+        query = select(*FIELDS).where(recap.c.id.in_(ids), recap.c.tenant == tenant)
+        async with self._database.read() as connection:
+            rows = (await connection.execute(query)).mappings()
+            return {row["id"]: Recap(**row) for row in rows}

@@ -1,0 +1,63 @@
+"""Bringing the schema up to date: by itself at the start, whole or not at all, one process at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from moot.store.database import Database
+from moot.types.errors import BadSettings
+
+HEAD = "0009"
+NO_RIGHT = "42501"
+LOCK = 6020108  # any number, the same for all who migrate one database
+
+
+async def migrate(database: Database) -> None:
+    """Run what is missing. A transaction holds all of it, and a lock lets others wait for it."""
+    if not database.is_postgres:
+        database.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _rights_asked_for():
+        async with database.write() as connection:
+            if database.is_postgres:
+                await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            if await connection.run_sync(_version) != HEAD:
+                await connection.run_sync(_upgrade)
+
+
+@contextmanager
+def _rights_asked_for() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != NO_RIGHT:
+            raise
+        raise BadSettings(
+            "The user in MOOT_DATABASE_URL may not make tables in that database: let it own the database."
+        ) from error
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command  # noqa: PLC0415 - slow to import, and seldom needed
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    attributes: dict[str, Any] = config.attributes
+    attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise BadSettings(
+            f"This database was made by a newer Moot: use that one, or another file ({error})."
+        ) from error

@@ -1,0 +1,1 @@
+"""Runs, their event log, retries, approvals and workers."""

@@ -1,0 +1,1 @@
+"""Incremental parser for the JSON array of speech and actions that a lesson turn streams."""

@@ -1,0 +1,218 @@
+"""Readers of a run's log for the terminal: one answer, several side by side, plain text, or JSON lines."""
+
+from collections.abc import Sequence
+from typing import Protocol, TextIO
+
+import msgspec
+
+from moot.terminal.debate_findings import Findings
+from moot.terminal.debate_text import minutes
+from moot.types.events import (
+    Event,
+    Notice,
+    RunEnded,
+    RunStarted,
+    StageStarted,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
+)
+
+SHORT = 200  # characters of what a tool is called with, or says
+CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
+STAGES = {
+    "initial": "First answers",
+    "debate": "Debate",
+    "synthesis": "Synthesis",
+    "answer": "Answers",
+    "cross_talk": "To each other",
+}
+
+
+class Reader(Protocol):
+    """Follows a run; `close` is called once, also when the run was cut short."""
+
+    def __call__(self, events: Sequence[Event]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def safe(text: str) -> str:
+    """Take out control characters: a model's words must not steer the terminal."""
+    return text.translate(CONTROLS)
+
+
+class Solo:
+    """One participant: standard output is its answer and nothing else; the rest goes to standard error."""
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+        self._clean = safe if out.isatty() else str
+        self._thinking = False
+        self._asides: list[str] = []  # kept until the line that is being written has ended
+
+    def __call__(self, events: Sequence[Event]) -> None:
+        for event in events:
+            match event:
+                case TextDelta(text=text):
+                    self._end_thought()
+                    self._out.write(self._clean(text))
+                case ThoughtDelta(text=text) if self._err.isatty():
+                    self._thinking = True
+                    self._err.write(f"\x1b[2m{safe(text)}\x1b[0m")
+                    self._err.flush()
+                case TextRetracted():
+                    self._out.write("\n")
+                    self._out.flush()
+                    _say(
+                        self._err, "the text above turned out to be the model's thinking; its answer follows"
+                    )
+                case Notice():
+                    self._end_thought()
+                    _say(self._err, aside(event))
+                case ToolCalled() | ToolReturned():
+                    self._asides.append(aside(event))
+                case StageStarted(round=round_) if round_ > 0:
+                    self._out.write("\n")
+                case TurnEnded():
+                    self._end_thought()
+                    self._finish(event)
+        self._out.flush()
+
+    def close(self) -> None:
+        self._out.flush()
+
+    def _finish(self, turn: TurnEnded) -> None:
+        if turn.message.details:
+            self._out.write(f"\n\n{self._clean(turn.message.details)}")
+        if turn.message.text or turn.message.details:
+            self._out.write("\n")
+        self._out.flush()
+        for words in (*self._asides, ending_words(turn)):
+            if words:
+                _say(self._err, words)
+
+    def _end_thought(self) -> None:
+        if self._thinking:
+            self._thinking = False
+            self._err.write("\n\n")
+            self._err.flush()
+
+
+class Plain:
+    """Several participants where nobody watches: labelled blocks, within a stage in the order of the seats."""
+
+    def __init__(self, out: TextIO, err: TextIO) -> None:
+        self._out = out
+        self._err = err
+        self._names: dict[str, str] = {}
+        self._waiting: list[str] = []
+        self._ended: dict[str, TurnEnded] = {}
+        self._found = Findings()
+
+    def __call__(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._found.hear(event)
+            match event:
+                case RunStarted(participants=participants):
+                    self._names = {who.id: who.name for who in participants}
+                    self._waiting = list(self._names)
+                case StageStarted():
+                    self._print_rest()
+                    self._waiting, self._ended = list(self._names), {}
+                    self._out.write(f"--- {stage_words(event)} ---\n\n")
+                    self._out.flush()
+                case Notice() | ToolCalled() | ToolReturned():
+                    if words := aside(event):
+                        _say(self._err, self._named(event.participant, words))
+                case TurnEnded(participant=participant):
+                    self._ended[participant] = event
+                    self._print_ready()
+                case RunEnded() if self._found.there:
+                    self._print_rest()
+                    lines = "".join(f"{safe(line)}\n" for line in minutes(self._found))
+                    self._out.write(f"--- Minutes ---\n\n{lines}")
+                    self._out.flush()
+
+    def close(self) -> None:
+        self._print_rest()
+
+    def _print_rest(self) -> None:
+        """Print what waited for somebody before it who never finished."""
+        self._waiting = [participant for participant in self._waiting if participant in self._ended]
+        self._print_ready()
+
+    def _print_ready(self) -> None:
+        while self._waiting and self._waiting[0] in self._ended:
+            participant = self._waiting.pop(0)
+            turn = self._ended[participant]
+            self._out.write(f"=== {self._names[participant]} · {turn.model} ===\n")
+            for part in (turn.message.text, turn.message.details, bracketed(turn)):
+                if part:
+                    self._out.write(f"{part.rstrip()}\n")
+            self._out.write("\n")
+        self._out.flush()
+
+    def _named(self, participant: str | None, words: str) -> str:
+        return f"{self._names[participant]}: {words}" if participant in self._names else words
+
+
+class Json:
+    """Every event as it happens, one JSON object a line."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._encode = msgspec.json.Encoder().encode
+
+    def __call__(self, events: Sequence[Event]) -> None:
+        self._out.write("".join(f"{self._encode(event).decode()}\n" for event in events))
+        self._out.flush()
+
+    def close(self) -> None:
+        self._out.flush()
+
+
+def aside(event: Notice | ToolCalled | ToolReturned) -> str:
+    """Say what belongs beside the answers; nothing of a tool that returned as it should."""
+    match event:
+        case Notice(message=message):
+            return message
+        case ToolCalled(name=name, arguments=arguments):
+            return f"{name} is to be called with {_short(arguments)}"
+        case ToolReturned(name=name, is_error=True, content=content):
+            return f"{name} failed: {_short(content)}"
+    return ""
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHORT else f"{line[:SHORT]}…"
+
+
+def stage_words(stage: StageStarted) -> str:
+    """Name a stage for people, who count from one."""
+    return STAGES.get(stage.stage, f"{stage.stage} {stage.round + 1}")
+
+
+def ending_words(turn: TurnEnded) -> str:
+    """Say how a turn ended where the text alone does not tell."""
+    if turn.fault is not None:
+        kept = " What came is kept above." if turn.status == "partial" else ""
+        return turn.fault.message + kept
+    if turn.status == "stopped":
+        return "Stopped."
+    return "Cut at the token limit; --max-tokens sets it." if turn.finish == "length" else ""
+
+
+def bracketed(turn: TurnEnded) -> str:
+    words = ending_words(turn)
+    return f"[{turn.status}: {words}]" if turn.fault else words and f"[{words}]"
+
+
+def _say(err: TextIO, message: str) -> None:
+    err.write(f"moot: {safe(message)}\n")
+    err.flush()

@@ -1,0 +1,1 @@
+"""A fake Discord over real HTTP and WebSocket, with faults and rate limits."""

@@ -1,0 +1,71 @@
+"""Servers of tools as they are named: in the settings, by whoever runs Moot, or by a user, who has only addresses."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from moot.tools.toolbox import Toolbox
+from moot.types.errors import Unavailable
+
+
+class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A server in the settings: a command, or an address.
+
+    `env` are variables that the command is given, `header_env` holds headers and the variables that their values are in.
+    Of tools that are `trusted`, or of all with `approve = "never"`, nobody is asked before they are called.
+    """
+
+    command: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    url: Annotated[str, Meta(pattern=r"^https?://[^\s/@]+")] | None = None
+    header_env: dict[str, str] = {}
+    approve: Literal["effects", "never"] = "effects"
+    trusted: tuple[str, ...] = ()
+
+    def trusts(self, tool: str) -> bool:
+        return self.approve == "never" or tool in self.trusted
+
+
+class UserServer(Struct, frozen=True, kw_only=True):
+    """A server that a user has named, with headers that are secret."""
+
+    url: str
+    headers: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"UserServer({self.url!r})"
+
+
+async def configured(name: str, config: ServerConfig, environment: Mapping[str, str]) -> Toolbox:
+    """Make the toolbox of a server in the settings, which may be anywhere."""
+    if config.url is not None:
+        missing = sorted({*config.header_env.values()} - environment.keys())
+        if missing:
+            raise Unavailable(
+                f"The tool server {name} is not asked: {', '.join(missing)} of its header_env is not set."
+            )
+        headers = {header: environment[variable] for header, variable in config.header_env.items()}
+        return await named_by_user(name, UserServer(url=config.url, headers=headers), anywhere=True)
+    mcp, stdio = await _loaded("mcp"), await _loaded("stdio")
+    given = {variable: environment[variable] for variable in config.env if variable in environment}
+    connect = partial(stdio.command_running, config.command, given)
+    toolbox: Toolbox = mcp.McpToolbox(name, connect, list(given.values()))
+    return toolbox
+
+
+async def named_by_user(name: str, server: UserServer, *, anywhere: bool) -> Toolbox:
+    """Make the toolbox of a server at an address, whose headers are secret, and so is each word of them."""
+    mcp, http = await _loaded("mcp"), await _loaded("http")
+    secrets = [word for value in server.headers.values() for word in (value, *value.split())]
+    connect = partial(http.address_open, server.url, server.headers, anywhere=anywhere)
+    toolbox: Toolbox = mcp.McpToolbox(name, connect, secrets)
+    return toolbox
+
+
+async def _loaded(part: str) -> Any:
+    """Load what speaks to servers, which is slow, when the first one is needed, and while everything else goes on."""
+    return await asyncio.to_thread(import_module, f"moot.tools.{part}")

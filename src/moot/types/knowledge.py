@@ -1,0 +1,112 @@
+"""What is learnt from discussions: insights of one, patterns over those of a project.
+
+`Export` and `Findings` are what a model is asked to answer with; the others are what is kept of it.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from moot.types.primitives import NO_NUL, VISIBLE, Paragraph, Title
+
+InsightKind = Literal["pain_point", "strength", "solution", "pattern", "decision"]
+PatternKind = Literal["success", "pain", "solution", "pattern", "tool", "architecture"]
+Severity = Literal["blocker", "high", "medium", "low"]
+ConsolidationStatus = Literal["running", "completed", "failed"]
+
+Prose = Annotated[str, Meta(min_length=1, max_length=4000, pattern=NO_NUL)]
+Tag = Annotated[str, Meta(min_length=1, max_length=60, pattern=VISIBLE)]
+
+
+class Insight(Struct, frozen=True, kw_only=True):
+    """`paired` is the insight that this one answers, as a solution answers a pain point."""
+
+    id: str
+    discussion: str
+    project: str | None
+    kind: InsightKind
+    title: str
+    detail: str
+    category: str
+    suggestion: str | None
+    severity: Severity | None
+    paired: str | None
+    messages: tuple[str, ...]
+    created_at: float
+
+
+class InsightPage(Struct, frozen=True):
+    insights: tuple[Insight, ...]
+    next: str | None
+
+
+class Pattern(Struct, frozen=True, kw_only=True):
+    id: str
+    kind: PatternKind
+    title: str
+    description: str
+    evidence: tuple[str, ...]
+    frequency: int
+    severity: Severity | None
+    tags: tuple[str, ...]
+
+
+class Consolidation(Struct, frozen=True, kw_only=True):
+    id: str
+    project: str
+    status: ConsolidationStatus
+    model: str
+    patterns: tuple[Pattern, ...]
+    fault: str | None
+    created_at: float
+    ended_at: float | None
+
+
+class FoundInsight(Struct, frozen=True, kw_only=True):
+    """`paired` is the place, counted from 0, of the insight that this one answers; `messages` are labels."""
+
+    title: Title
+    detail: Prose
+    suggestion: Paragraph | None = None
+    category: Tag
+    kind: InsightKind
+    severity: Severity | None = None
+    paired: int | None = None
+    messages: Annotated[tuple[str, ...], Meta(max_length=40)]
+
+
+class Export(Struct, frozen=True, kw_only=True):
+    summary: Prose
+    usefulness: Annotated[float, Meta(ge=0, le=1)]
+    insights: Annotated[tuple[FoundInsight, ...], Meta(max_length=30)]
+
+
+class FoundPattern(Struct, frozen=True, kw_only=True):
+    kind: PatternKind
+    title: Title
+    description: Prose
+    evidence: Annotated[tuple[Prose, ...], Meta(min_length=1, max_length=3)]
+    frequency: Annotated[int, Meta(ge=1, le=100_000)]
+    severity: Severity | None = None
+    tags: Annotated[tuple[Tag, ...], Meta(min_length=2, max_length=4)]
+
+
+class Findings(Struct, frozen=True, kw_only=True):
+    patterns: Annotated[tuple[FoundPattern, ...], Meta(max_length=30)]
+
+
+COVERS = 0.8  # of the messages that are there now; a recap that covers less is made anew
+
+
+class Recap(Struct, frozen=True, kw_only=True):
+    """`messages` is how many there were when it was made."""
+
+    id: str
+    discussion: str
+    points: tuple[str, ...]
+    messages: int
+    model: str
+    created_at: float
+
+    def still_covers(self, messages: int) -> bool:
+        return not messages or self.messages / messages >= COVERS

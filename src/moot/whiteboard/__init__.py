@@ -1,0 +1,1 @@
+"""The whiteboard of a lesson: state from actions, as text, SVG and PNG."""

@@ -1,0 +1,60 @@
+"""The canvas, and the place that each element takes on it."""
+
+from math import cos, pi, sin
+from typing import NamedTuple
+
+from moot.types.drawing import Drawing, DrawLine
+
+WIDTH, HEIGHT = 1000, 563
+
+
+class Point(NamedTuple):
+    x: float
+    y: float
+
+
+def around(centre: Point, radius: float, part: float) -> Point:
+    """Go a part of a circle clockwise, beginning at the top."""
+    angle = (part * 2 - 0.5) * pi
+    return Point(centre.x + radius * cos(angle), centre.y + radius * sin(angle))
+
+
+class Box(NamedTuple):
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height
+
+    @property
+    def area(self) -> float:
+        return self.width * self.height
+
+    def within(self, margin: float) -> "Box":
+        """Return this box less a margin on every side, but never turned inside out."""
+        side = min(margin, self.width / 2, self.height / 2)
+        return Box(self.x + side, self.y + side, self.width - 2 * side, self.height - 2 * side)
+
+    def shared(self, other: "Box") -> float:
+        """Return the area that both boxes cover."""
+        across = min(self.right, other.right) - max(self.x, other.x)
+        down = min(self.bottom, other.bottom) - max(self.y, other.y)
+        return max(across, 0) * max(down, 0)
+
+
+CANVAS = Box(0, 0, WIDTH, HEIGHT)
+
+
+def box_of(drawing: Drawing) -> Box:
+    """Return the rectangle that a drawing takes; that of a line spans its ends."""
+    if isinstance(drawing, DrawLine):
+        x, y = min(drawing.start_x, drawing.end_x), min(drawing.start_y, drawing.end_y)
+        return Box(x, y, abs(drawing.end_x - drawing.start_x), abs(drawing.end_y - drawing.start_y))
+    return Box(drawing.x, drawing.y, drawing.width, drawing.height)

@@ -1,0 +1,1 @@
+"""Rendering of a whiteboard to SVG and PNG."""

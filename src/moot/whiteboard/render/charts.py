@@ -1,0 +1,125 @@
+"""Charts: a card with a plot and, where there are legends, a line that says which colour is which."""
+
+from collections.abc import Sequence
+
+from moot.types.drawing import INK, ChartData, DrawChart
+from moot.whiteboard.geometry import Box
+from moot.whiteboard.render.elements import ink, tag
+from moot.whiteboard.render.plots import bars, curves, dots
+from moot.whiteboard.render.polar import pie, radar
+from moot.whiteboard.render.text import clipped, line, trouble, width
+
+PALETTE = (
+    "#5b8def", "#f2994a", "#27ae60", "#9b51e0", "#eb5757", "#2d9cdb", "#e0b000", "#3fb59b", "#c266c9", "#7c8794",
+)  # fmt: skip
+MARGIN = 12
+SIZE = 12
+
+
+def chart(drawing: DrawChart, box: Box) -> str:
+    """Draw a chart of any type; numbers that make none are shown with the reason."""
+    if why := _senseless(drawing):
+        return trouble(box, why, _source(drawing.data))
+    card = tag(
+        "rect", x=box.x, y=box.y, width=box.width, height=box.height, rx=6, fill="#ffffff", stroke="#e1e5ea"
+    )
+    inner = box.within(min(MARGIN, box.height / 10))
+    size = min(SIZE, max(inner.height / 14, 6))
+    sliced = drawing.chart_type in {"pie", "ring"}
+    slices = drawing.data.labels[: len(drawing.data.series[0])]
+    entries = slices if sliced else _legends(drawing)
+    colours = _colours(drawing, max(len(drawing.data.series), len(drawing.data.series[0])))
+    key, taken = legend(entries, colours, inner, size)
+    plot = Box(inner.x, inner.y, inner.width, inner.height - taken)
+    return card + _plot(drawing, plot, size, colours) + key
+
+
+def legend(entries: Sequence[str], colours: Sequence[str], inner: Box, size: float) -> tuple[str, float]:
+    """Write the legend in rows at the bottom of a box, and tell the height that it takes."""
+    height, rows = size * 1.6, _rows(entries, inner.width, size)
+    rows = rows[: max(int(inner.height / 3 / height), 0)]
+    top = inner.bottom - len(rows) * height
+    written, entry = [], 0
+    for at, row in enumerate(rows):
+        x = inner.x + (inner.width - sum(_taken(text, size) for text in row)) / 2
+        y = top + (at + 0.75) * height
+        for text in row:
+            written.append(
+                tag(
+                    "rect",
+                    x=x,
+                    y=y - size * 0.75,
+                    width=size * 0.8,
+                    height=size * 0.8,
+                    rx=2,
+                    fill=colours[entry],
+                )
+            )
+            written.append(line(text, x + size * 1.2, y, size, fill=INK))
+            x += _taken(text, size)
+            entry += 1
+    return "".join(written), len(rows) * height + (size * 0.4 if rows else 0)
+
+
+def _rows(entries: Sequence[str], across: float, size: float) -> list[list[str]]:
+    rows: list[list[str]] = []
+    reach = across
+    for entry in entries:
+        text = clipped(" ".join(entry.split()) or "-", across - size * 2.4, size)
+        if reach + _taken(text, size) > across:
+            rows.append([])
+            reach = 0
+        rows[-1].append(text)
+        reach += _taken(text, size)
+    return rows
+
+
+def _taken(text: str, size: float) -> float:
+    return width(text, size) + size * 2.4
+
+
+def _plot(drawing: DrawChart, plot: Box, size: float, colours: Sequence[str]) -> str:
+    data = drawing.data
+    match drawing.chart_type:
+        case "pie" | "ring":
+            return pie(data.series[0], plot, size, colours, hollow=drawing.chart_type == "ring")
+        case "radar":
+            return radar(data, plot, size, colours)
+        case "bar" | "column":
+            return bars(data, plot, size, colours, lying=drawing.chart_type == "bar")
+        case "line" | "area":
+            return curves(data, plot, size, colours, filled=drawing.chart_type == "area")
+        case "scatter":
+            return dots(data, plot, size, colours)
+
+
+def _senseless(drawing: DrawChart) -> str | None:
+    series = drawing.data.series
+    if not any(series):
+        return "This chart has no numbers."
+    if drawing.chart_type in {"pie", "ring"} and (min(series[0], default=0) < 0 or sum(series[0]) <= 0):
+        return f"The numbers of a {drawing.chart_type} are parts of a whole: none below 0, not all 0."
+    if drawing.chart_type == "radar" and max(len(one) for one in series) < 3:
+        return "A radar needs three labels or more."
+    return None
+
+
+def _legends(drawing: DrawChart) -> tuple[str, ...]:
+    """Return a legend for each series that is drawn; a single one without a name needs none."""
+    data = drawing.data
+    skipped = 1 if drawing.chart_type == "scatter" and len(data.series) > 1 else 0
+    names = data.legends if len(data.legends) <= len(data.series) - skipped else data.legends[skipped:]
+    count = len(data.series) - skipped
+    if count == 1 and not names:
+        return ()
+    return tuple(names[at] if at < len(names) else f"Series {at + 1}" for at in range(count))
+
+
+def _colours(drawing: DrawChart, count: int) -> tuple[str, ...]:
+    given = tuple(ink(colour) for colour in drawing.theme_colors)
+    palette = (*given, *(colour for colour in PALETTE if colour not in given))
+    return tuple(palette[at % len(palette)] for at in range(count))
+
+
+def _source(data: ChartData) -> str:
+    return "; ".join(", ".join(f"{number:g}" for number in one) for one in data.series)

@@ -1,0 +1,199 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from httpx import ASGITransport, AsyncClient
+
+from moot.app import container as house_module
+from moot.app.container import PARTS, House, opened
+from moot.engine.workers import folder_for
+from moot.providers.registry import Registry
+from moot.services.discussions import Opening, Started
+from moot.services.participants import Wanted
+from moot.settings import Settings, data_folder
+from moot.store.database import Database
+from moot.store.encryption import Sealer
+from moot.types.errors import BadSettings, StoreUnavailable, UsageError
+from tests.databases import SLOW_ON_POSTGRES, Kind, database_url, migrated
+from tests.server.talking import SECRET
+from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
+from web.wire import STRUCTS
+
+ADDRESS = "http://127.0.0.1:8642/"
+ENVIRONMENT = {"MOOT_SECRET": SECRET}
+
+
+@contextlib.asynccontextmanager
+async def built(database: Database, settings: Settings) -> AsyncIterator[House]:
+    async with Registry({}, {}) as registry:
+        yield House(settings, database, registry, Sealer(SECRET))
+
+
+async def status_of(house: House, settings: Settings, *, loopback: bool) -> int:
+    """Say how somebody is answered who does not say who they are."""
+    app = await house.app(settings, loopback=loopback)
+    async with AsyncClient(transport=ASGITransport(app=app), base_url="http://localhost") as client:
+        return (await client.get("/api/me")).status_code
+
+
+@pytest.mark.parametrize(
+    ("settings", "loopback", "status"),
+    [
+        (Settings(), True, 200),
+        (Settings(), False, 401),
+        (Settings(auth="local"), True, 200),
+        (Settings(auth="accounts"), True, 401),
+        (Settings(hosts=("moot.example",)), True, 401),
+        (Settings(hosts=("moot.example",), auth="local"), True, 200),
+    ],
+)
+async def test_only_the_user_of_this_machine_needs_no_login(
+    tmp_path: Path, settings: Settings, loopback: bool, status: int
+) -> None:
+    async with migrated("sqlite", tmp_path) as database, built(database, settings) as house:
+        assert await status_of(house, settings, loopback=loopback) == status
+
+
+async def test_others_are_never_served_without_accounts(tmp_path: Path) -> None:
+    settings = Settings(auth="local")
+    async with migrated("sqlite", tmp_path) as database, built(database, settings) as house:
+        with pytest.raises(BadSettings, match="only this machine"):
+            await house.app(settings, loopback=False)
+
+
+async def test_where_accounts_are_needed_and_there_is_none_it_is_said_how_to_make_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(auth="accounts")
+    async with migrated("sqlite", tmp_path) as database, built(database, settings) as house:
+        await house.accounts.ensure_local()  # as it was served on this machine before
+        await house.app(settings, loopback=True)
+        assert "moot user add" in caplog.text
+        caplog.clear()
+        await house.accounts.add("ada", "correct horse")
+        await house.app(settings, loopback=True)
+        assert caplog.text == ""
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    return tmp_path
+
+
+async def asked(house: House, persona: str | None, *, everybody_plays: str | None = None) -> Started:
+    """Let one participant answer in a house that is alive."""
+    caller = await house.accounts.ensure_local()
+    (who,) = await house.seating.seat(caller.tenant, [Wanted(model="scripted/echo", persona=persona)])
+    opening = Opening(
+        message="What is a moot?", participants=(who,), mode="single", rounds=1, persona=everybody_plays
+    )
+    started = await house.hall.open(caller, opening)
+    told = [frame async for frames in house.feeds.follow(started.run.id, 0) for frame in frames]
+    assert b'"run_ended"' in told[-1]
+    return started
+
+
+async def has_played(house: House, persona: str, times: int) -> None:
+    """Wait until it was counted, which is after the answer."""
+    async with asyncio.timeout(60):
+        while (await house.personas.get("local", persona)).uses < times:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("kind", SLOW_ON_POSTGRES)
+async def test_a_house_that_is_opened_answers_and_counts_who_played_a_part(kind: Kind, data: Path) -> None:
+    async with (
+        database_url(kind, data) as url,
+        opened(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
+    ):
+        persona = (await house.personas.page("local", cursor=None, limit=1)).personas[0].id
+        started = await asked(house, persona)
+        messages = await house.discussions.messages(started.discussion.id)
+        assert [message.content for message in messages] == ["What is a moot?"] * 2
+        await has_played(house, persona, 1)
+        await asked(house, None, everybody_plays=persona)
+        await has_played(house, persona, 2)
+        await house.leave()
+
+
+async def test_a_file_is_held_by_one_house(data: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{data / 'moot.db'}")
+    async with opened(settings, ENVIRONMENT, ADDRESS) as house:
+        with pytest.raises(BadSettings, match="Another moot serve uses"):
+            async with opened(settings, ENVIRONMENT, ADDRESS):
+                pytest.fail("there are two")
+        await house.leave()
+
+
+async def test_a_fallback_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
+    settings = Settings(fallback={"scripted/echo": ("antropic/claude",)})
+    async with migrated("sqlite", tmp_path) as database:
+        with pytest.raises(UsageError, match=r"fallback of scripted/echo.*Did you mean anthropic"):
+            async with built(database, settings):
+                pytest.fail("it was built")
+
+
+async def test_a_clerk_that_nobody_offers_is_told_at_the_start(tmp_path: Path) -> None:
+    async with migrated("sqlite", tmp_path) as database:
+        with pytest.raises(UsageError, match=r"^clerk in the settings: .*Did you mean anthropic"):
+            async with built(database, Settings(clerk="antropic/claude")):
+                pytest.fail("it was built")
+
+
+async def test_a_clerk_that_is_still_speaking_ends_with_the_house(data: Path) -> None:
+    settings = Settings(database_url=f"sqlite:///{data / 'moot.db'}", clerk="scripted/silence")
+    async with opened(settings, ENVIRONMENT, ADDRESS) as house:
+        await asked(house, None)
+        assert len(house.titles._waiting) == 1
+        await house.leave()
+    assert house.titles._waiting == {}
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(("environment", "warned"), [({}, True), (ENVIRONMENT, False)])
+async def test_on_a_database_of_many_the_secret_is_asked_for(
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    warned: bool,
+) -> None:
+    async def no_further(database: Database) -> None:
+        """Stop before the database is needed: the warning comes first."""
+        assert database.is_postgres
+        raise StoreUnavailable("The database is away.")
+
+    monkeypatch.setattr(house_module, "migrate", no_further)
+    with pytest.raises(StoreUnavailable):
+        async with opened(Settings(database_url="postgresql://127.0.0.1:1/moot"), environment, ADDRESS):
+            pytest.fail("it was opened")
+    assert ("MOOT_SECRET" in caplog.text) is warned
+
+
+async def test_a_house_on_postgres_holds_its_presence_file_and_is_on_the_roll_as_left_when_it_leaves(
+    data: Path,
+) -> None:
+    async with (
+        database_url("postgres", data) as url,
+        opened(Settings(database_url=url), ENVIRONMENT, ADDRESS) as house,
+    ):
+        (shown,) = folder_for(data_folder(), url).iterdir()
+        assert shown.name == house.worker
+        assert house.presence.dead({house.worker}) == frozenset(), "a living process holds the file"
+        assert (await house.roll.signs())[house.worker].reaper is None
+        await house.leave()
+        assert (await house.roll.signs())[house.worker].reaper == house.worker
+    assert not shown.exists()
+
+
+def test_no_field_of_a_body_is_called_like_a_part() -> None:
+    """Litestar takes such a field for the part, and a mistake in it for ours."""
+    fields = {
+        field.encode_name
+        for shape in STRUCTS
+        if shape.cls.__struct_config__.forbid_unknown_fields
+        for field in shape.fields
+    }
+    assert fields.isdisjoint(PARTS)

@@ -1,0 +1,28 @@
+import asyncio
+import sys
+
+import pytest
+
+from moot.app import event_loop
+
+
+async def which_loop() -> str:
+    return type(asyncio.get_running_loop()).__module__
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop for Windows")
+def test_a_command_runs_on_uvloop() -> None:
+    assert event_loop.run(which_loop()).startswith("uvloop")
+
+
+def test_where_there_is_no_uvloop_the_usual_loop_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert event_loop.run(which_loop()).startswith("asyncio")
+
+
+def test_an_error_of_the_command_comes_through() -> None:
+    async def breaks() -> int:
+        raise LookupError("round table")
+
+    with pytest.raises(LookupError, match="round table"):
+        event_loop.run(breaks())

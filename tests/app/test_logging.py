@@ -1,0 +1,95 @@
+import json
+import logging
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from moot.app import logging as logs
+from moot.app.logging import ForPeople, JsonLines
+
+
+def record(
+    message: str, *arguments: object, error: Exception | None = None, **extra: object
+) -> logging.LogRecord:
+    made = logging.makeLogRecord(
+        {
+            "name": "moot.services.discussions",
+            "levelno": logging.WARNING,
+            "levelname": "WARNING",
+            "msg": message,
+        }
+    )
+    made.args, made.created, made.msecs = arguments, 1_700_000_000.25, 250.0
+    made.exc_info = (type(error), error, None) if error else None
+    made.__dict__.update(extra)
+    return made
+
+
+def test_programs_are_told_one_object_a_line() -> None:
+    line = JsonLines().format(record("a run\nof %s failed", "two", run="run_1", seconds=0.5))
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "time": "2023-11-14T22:13:20.250Z",
+        "level": "warning",
+        "logger": "moot.services.discussions",
+        "message": "a run\nof two failed",
+        "run": "run_1",
+        "seconds": 0.5,
+    }
+
+
+def test_an_error_comes_with_its_trace() -> None:
+    told = json.loads(JsonLines().format(record("it failed", error=ValueError("why"))))
+    assert told["trace"] == "ValueError: why"
+    assert ForPeople().format(record("it failed", error=ValueError("why"))) == (
+        "moot: warning: it failed\nValueError: why"
+    )
+
+
+def test_what_has_no_json_of_its_own_is_told_in_its_words() -> None:
+    assert json.loads(JsonLines().format(record("x", where=ValueError("there"))))["where"] == "there"
+
+
+def test_people_are_told_in_a_short_line() -> None:
+    line = ForPeople().format(record("a run failed", run="run_1", seconds=2))
+    assert line == "moot: warning: a run failed (run=run_1 seconds=2)"
+
+
+def test_nothing_that_is_logged_steers_a_terminal() -> None:
+    line = ForPeople().format(record("a request failed", path="/api/\x1b]0;gotcha\x07\x1b[2J"))
+    assert line.isprintable()
+
+
+@pytest.fixture
+def root() -> Iterator[logging.Logger]:
+    """Leave logging as it was found."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    others = {name: logging.getLogger(name).level for name in logs.QUIET}
+    yield root
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name, before in others.items():
+        logging.getLogger(name).setLevel(before)
+
+
+def test_logs_go_to_standard_error_and_the_libraries_keep_quiet(
+    root: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs.configure()
+    logging.getLogger("moot").info("we are up")
+    logging.getLogger("sqlalchemy.engine").info("SELECT everything")
+    logging.getLogger("alembic").warning("look here")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [json.loads(line)["message"] for line in err.splitlines()] == ["we are up", "look here"]
+
+
+def test_somebody_at_a_terminal_reads_lines_for_people(
+    root: logging.Logger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    logs.configure()
+    logging.getLogger("moot").warning("mind the gap")
+    assert capsys.readouterr().err == "moot: warning: mind the gap\n"

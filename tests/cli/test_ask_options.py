@@ -1,0 +1,142 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moot.cli.ask_options import Options, check, plan, typed
+from moot.types.debate import Debate
+from moot.types.errors import UsageError
+from moot.types.modes import Advisors, Directed
+from moot.types.participants import seat
+
+THREE = ("a/one", "b/two", "c/three")
+
+
+def options(**given: Any) -> Options:
+    return Options(**{"question": "hi", "models": THREE, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"mode": "single"}, "3 are named"),
+        ({"mode": "consensus", "models": THREE[:1]}, "A consensus needs at least two models"),
+        ({"mode": "debate", "models": THREE[:1]}, "A debate needs at least two models"),
+        ({"mode": "debate", "models": ()}, "name each of them with -m"),
+        ({"mode": "debate", "rounds": 2}, "--rounds is for --mode consensus: add that, or leave"),
+        ({"lead": "Beta"}, "--lead is for --mode debate: add that, or leave --lead out."),
+        ({"mode": "consensus", "gate": True}, "--gate is for --mode debate"),
+        ({"quorum": 2}, "--quorum is for --mode debate"),
+        ({"mode": "parallel", "deadline": 5.0}, "--deadline is for --mode debate"),
+        ({"early": 0}, "--early is for --mode advisors: add that, or leave --early out."),
+        ({"mode": "debate", "cross_talk": True}, "--cross-talk is for --mode advisors"),
+        ({"mode": "parallel", "synthesis": True}, "--synthesis is for --mode advisors"),
+        ({"mode": "advisors", "lead": "2"}, "--lead is for --mode debate"),
+        ({"mode": "debate", "quorum": 4}, "more than the 3 who take part"),
+        ({"mode": "debate", "deadline": 0.0}, "--deadline must be more than 0"),
+        ({"mode": "debate", "deadline": float("inf")}, "--deadline must be"),
+        ({"cap": -1.0}, "--cap must be more than 0"),
+        ({"roles": ("teacher",)}, "--role is for --mode directed: add that, or leave --role out."),
+        ({"mode": "debate", "turns": 3}, "--turns is for --mode directed"),
+        ({"mode": "consensus", "board": Path("b.png")}, "--board is for --mode directed"),
+        ({"mode": "directed", "roles": ("pupil",)}, "--role pupil: there are teacher, assistant, student."),
+        ({"mode": "directed", "roles": ("student",) * 4}, "--role is given 4 times for 3 models"),
+        ({"mode": "directed", "board": Path("b.gif")}, r"--board b.gif: the name must end in .svg or .png."),
+        ({"mode": "directed", "gate": True}, "--gate is for --mode debate"),
+        ({"cap": float("nan")}, "--cap must be"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_the_way_out(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        check(options(**given))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"mode": "consensus", "rounds": 3},
+        {"mode": "debate", "lead": "2", "gate": True, "quorum": 3, "deadline": 0.5, "cap": 0.01},
+        {"models": (), "cap": 0.5},
+        {"mode": "advisors", "early": 0, "cross_talk": True, "synthesis": True},
+        {"mode": "advisors", "models": ()},
+        {"mode": "directed", "models": THREE[:1]},
+        {"mode": "directed", "roles": ("teacher", "student"), "turns": 3, "board": Path("b.svg")},
+    ],
+)
+def test_what_goes_together_is_not(given: dict[str, Any]) -> None:
+    check(options(**given))
+
+
+class TestPlan:
+    def test_the_rules_of_a_debate_are_those_that_were_given(self) -> None:
+        given = options(mode="debate", lead="Gamma", gate=True, quorum=2, deadline=9.5, cap=0.25)
+        made = plan(given, seat(THREE))
+        assert made.debate == Debate(lead="gamma", quorum=2, deadline=9.5, gate=True)
+        assert (made.mode, made.introduced, made.cap) == ("debate", True, 0.25)
+        assert made.lead.name == "Gamma"
+
+    def test_the_rules_of_advisors_are_those_that_were_given(self) -> None:
+        made = plan(options(mode="advisors", early=0, cross_talk=True, synthesis=True), seat(THREE))
+        assert made.advisors == Advisors(early=0, cross_talk=True, synthesis=True)
+        assert (made.mode, made.introduced) == ("advisors", True)
+        assert plan(options(mode="advisors"), seat(THREE)).advisors == Advisors()
+
+    @pytest.mark.parametrize("lead", ["Beta", "beta", "2"])
+    def test_the_lead_is_named_or_counted(self, lead: str) -> None:
+        assert plan(options(mode="debate", lead=lead), seat(THREE)).lead.id == "beta"
+
+    def test_without_a_lead_the_first_sums_up(self) -> None:
+        assert plan(options(mode="debate"), seat(THREE)).lead.id == "alpha"
+
+    @pytest.mark.parametrize("lead", ["Delta", "4", "0", "b/two", ""])
+    def test_a_lead_who_is_not_there_is_refused(self, lead: str) -> None:
+        with pytest.raises(UsageError, match=r"Name one of Alpha, Beta, Gamma, or a number from 1 to 3\."):
+            plan(options(mode="debate", lead=lead), seat(THREE))
+
+    @pytest.mark.parametrize(
+        ("models", "mode", "chosen", "introduced"),
+        [
+            (THREE[:1], None, "single", False),
+            (THREE, None, "parallel", False),
+            (THREE, "consensus", "consensus", True),
+        ],
+    )
+    def test_only_who_speaks_with_others_is_told_of_them(
+        self, models: tuple[str, ...], mode: str | None, chosen: str, introduced: bool
+    ) -> None:
+        made = plan(options(models=models, mode=mode), seat(models))
+        assert (made.mode, made.introduced, made.debate, made.cap) == (chosen, introduced, Debate(), None)
+
+    @pytest.mark.parametrize(
+        ("roles", "given"),
+        [
+            ((), ["teacher", "student", "student"]),
+            (("assistant",), ["assistant", "student", "student"]),
+            (("student", "student", "teacher"), ["student", "student", "teacher"]),
+        ],
+    )
+    def test_roles_are_in_the_order_of_the_models_and_else_the_first_teaches(
+        self, roles: tuple[str, ...], given: list[str]
+    ) -> None:
+        made = plan(options(mode="directed", roles=roles), seat(THREE))
+        assert [who.role for who in made.participants] == given
+
+    def test_a_directed_discussion_has_the_turns_that_were_asked_for_or_ten(self) -> None:
+        assert plan(options(mode="directed", turns=3), seat(THREE)).directed == Directed(turns=3)
+        assert plan(options(mode="directed"), seat(THREE)).directed == Directed(turns=10)
+
+    def test_in_other_modes_nobody_has_a_role(self) -> None:
+        assert {who.role for who in plan(options(), seat(THREE)).participants} == {None}
+
+    def test_how_to_ask_is_the_same_for_all(self) -> None:
+        made = plan(options(temperature=0.5, max_tokens=9, thinking="low", system="Be brief."), seat(THREE))
+        assert {(who.temperature, who.max_tokens, who.thinking) for who in made.participants} == {
+            (0.5, 9, "low")
+        }
+        assert made.personas == dict.fromkeys(("alpha", "beta", "gamma"), "Be brief.")
+
+
+def test_what_was_typed_in_another_encoding_is_mended() -> None:
+    assert typed("Gr\udcfc\udcdfe") == "Gr\ufffd\ufffde"
+    assert typed("Grüße") == "Grüße"

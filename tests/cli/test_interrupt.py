@@ -1,0 +1,95 @@
+import os
+import signal
+
+import msgspec
+import pytest
+from inline_snapshot import snapshot
+
+from moot.providers.scripted.scripts import SAMPLE
+from moot.types.events import Event, RunEnded, TurnEnded
+from tests.cli.process import SECONDS, Moot, heard, taken
+
+decode = msgspec.json.Decoder(Event).decode
+
+
+@pytest.fixture
+def pausing(moot: Moot) -> Moot:
+    """Let the scripted model stop after its first words for as long as a test may take."""
+    moot.write("talk.toml", f'[pausing]\nanswer = """{SAMPLE}"""\npace = 600.0\n')
+    moot.write("moot.toml", '[providers.scripted]\nscript = "talk.toml"\n')
+    return moot
+
+
+class TestCtrlC:
+    def test_what_came_is_kept(self, pausing: Moot) -> None:
+        with pausing.running("ask", "hi", "-m", "scripted/pausing") as process:
+            assert process.stdout
+            came = heard(process.stdout.fileno(), SAMPLE[:8])
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=SECONDS)
+        printed = came + rest.decode()
+        assert process.returncode == 130
+        assert err == b"moot: Stopped.\n"
+        assert printed.endswith("\n")
+        assert SAMPLE.startswith(printed.rstrip("\n"))
+        assert len(printed) < len(SAMPLE)
+
+    def test_what_several_said_is_kept(self, talk: Moot) -> None:
+        models = ("-m", "scripted/late", "-m", "scripted/hesitant", "-m", "scripted/silence")
+        with talk.running("ask", "hi", *models) as process:
+            assert process.stdout
+            came = heard(process.stdout.fileno(), "Here at last.")
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=SECONDS)
+        assert (process.returncode, err) == (130, b"")
+        assert came + rest.decode() == snapshot("""\
+=== Alpha · scripted/late ===
+Here at last.
+
+=== Beta · scripted/hesitant ===
+A table
+[Stopped.]
+
+=== Gamma · scripted/silence ===
+[Stopped.]
+
+""")
+
+    def test_the_events_say_it_too(self, pausing: Moot) -> None:
+        with pausing.running("ask", "hi", "-m", "scripted/pausing", "--json") as process:
+            assert process.stdout
+            came = heard(process.stdout.fileno(), "text_delta")
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=SECONDS)
+        *_, turn, run = [decode(line) for line in (came + rest.decode()).rstrip("\n").split("\n")]
+        assert (process.returncode, err) == (130, b"")
+        assert isinstance(turn, TurnEnded)
+        assert (turn.status, turn.message.text[:8]) == ("stopped", SAMPLE[:8])
+        assert isinstance(run, RunEnded)
+        assert run.status == "stopped"
+
+
+def test_ctrl_c_ends_the_wait_for_what_is_piped_in(moot: Moot) -> None:
+    read, write = os.pipe()
+    try:
+        with moot.running("ask", "hi", "-m", "scripted/echo", stdin=read) as process:
+            os.write(write, b"Some words, and ")
+            taken(read)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=SECONDS) == 130
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+@pytest.mark.parametrize(
+    "words", [pytest.param("Tell me a long story.", marks=pytest.mark.slow), "The quick brown fox. " * 300]
+)
+def test_the_embedded_model_can_be_stopped_while_it_reads_or_speaks(moot: Moot, words: str) -> None:
+    with moot.running("ask", words, "-m", "local/smollm2", "--json") as process:
+        assert process.stdout is not None
+        heard(process.stdout.fileno(), "turn_started" if len(words) > 100 else "text_delta")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=SECONDS) == 130
+        assert process.stderr is not None
+        assert b"FATAL" not in process.stderr.read()

@@ -1,0 +1,142 @@
+import pytest
+
+from moot.discord.format.boundaries import CHARACTERS, LONGEST_TAG, Marks, cut, ends_sentence, outside
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is so.",
+        "Is it?",
+        "It is!",
+        "What?!",
+        "In the year 2024.",
+        "So do I.",
+        "(It is so.",
+        "He works for the UN.",
+        "Wait...!",
+    ],
+)
+def test_a_sentence_ends(text: str) -> None:
+    assert ends_sentence(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ask Dr.",
+        "Fruit, e.g.",
+        "fruit (i.e.",
+        "Cats, dogs, etc.",
+        "In the U.S.",
+        "J.",
+        "Well...",
+        "1.",
+        "First\n 12.",
+        "so .",
+        "no stop",
+        "",
+    ],
+)
+def test_abbreviations_acronyms_ellipses_and_numbers_of_a_list_end_none(text: str) -> None:
+    assert not ends_sentence(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "ahead", "kept"),
+    [
+        ("One two. Three four. Five", 10, 15, "One two. Three four."),  # late, where that is allowed
+        ("One two. Three four. Five", 10, 10, "One two. Three four."),  # as late as is allowed
+        ("One two. Three four. Five", 10, 9, "One two."),
+        ("One two. Three four. Five", 10, 0, "One two."),
+        ("「一。」二三四五六七八九", 8, 0, "「一。」"),
+        ("Ask Dr. Who or somebody else", 12, 0, "Ask Dr. Who "),
+        ("one two three", 7, 0, "one two"),
+        ("one two three", 8, 0, "one two "),
+        ("one two three", 10, 0, "one two "),
+        ("onetwothree", 5, 0, "onetw"),
+        ("hello<@123456>", 8, 0, "hello"),
+        ("<@123456><@123456>", 12, 0, "<@123456>"),
+    ],
+)
+def test_long_text_is_cut_after_a_sentence_else_at_white_space_else_anywhere(
+    text: str, limit: int, ahead: int, kept: str
+) -> None:
+    assert text[: cut(text, limit, ahead)] == kept
+
+
+def test_a_sentence_is_looked_for_300_characters_back_and_no_further() -> None:
+    near, far = "a" * 710 + ". " + "b " * 500, "a" * 690 + ". " + "b " * 500
+    assert cut(near, 1000) == 711
+    assert cut(far, 1000) == 1000
+
+
+def test_a_sentence_may_end_200_characters_ahead_and_no_later() -> None:
+    assert cut("b " * 595 + "end. " + "b" * 100, 1000, 200) == 1194
+    assert cut("b " * 598 + "c end. " + "b" * 100, 1000, 200) == 1000
+
+
+def is_open_after(text: str) -> bool:
+    marks = Marks()
+    for place, char in enumerate(text):
+        if char in CHARACTERS:
+            marks.see(char, text[place - 1] if place else "", place)
+    return marks.open_at(len(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(a", "[a](http", 'he said "a', "“a", "「a", "『a", "(a [b]", "<b", "see (a) and (b", "{a", "（a"],
+)
+def test_an_open_mark(text: str) -> None:
+    assert is_open_after(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a",
+        "(a)",
+        "[a](b)",
+        '"a"',
+        "「a」",
+        "[0, 1)",
+        "1) a",
+        'a 5" pipe',
+        "sad :(",
+        "sad ;(",
+        "<b>",
+        "(a [b)",
+        "don’t",
+    ],
+)
+def test_no_open_mark(text: str) -> None:
+    assert not is_open_after(text)
+
+
+def test_half_a_tag_that_does_not_close_was_none() -> None:
+    assert is_open_after("<" + "a" * (LONGEST_TAG - 1))
+    assert not is_open_after("<" + "a" * LONGEST_TAG)
+    marks = Marks()
+    marks.see("<", " ", 0)
+    marks.no_tag()
+    assert not marks.open_at(1)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a", "A"),
+        ("a `b` c", "A `b` C"),
+        ("a ``b ` c`` d", "A ``b ` c`` D"),
+        ("a `b\nc` d", "A `B\nC` D"),  # a span ends on its line
+        ("a `b", "A `B"),
+        ("`b` `c`", "`b` `c`"),
+    ],
+)
+def test_an_edit_leaves_spans_of_code_alone(text: str, wanted: str) -> None:
+    assert outside(str.upper, text) == wanted
+
+
+def test_what_is_done_inside_can_be_said() -> None:
+    assert outside(str.upper, "a `b` c", inside=lambda span: f"[{span}]") == "A [`b`] C"

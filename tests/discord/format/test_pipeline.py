@@ -1,0 +1,201 @@
+"""The whole way of an answer, and the rules that hold for every answer, however it is cut."""
+
+import re
+
+import pytest
+from hypothesis import given
+
+from moot.discord.format.messages import LONGEST, Kind
+from moot.discord.format.pieces import Code, Prose, Table
+from moot.discord.format.pipeline import (
+    MOST_MESSAGES,
+    SINGLE_MESSAGES,
+    Degree,
+    Delivery,
+    Send,
+    typing_seconds,
+)
+from tests.discord.streaming import answers, cut_answers, degrees, messages, outlet, sent, short_answers
+
+
+def delivery(degree: Degree, *chances: float) -> Delivery:
+    told = iter(chances)
+    return Delivery(degree, lambda: next(told))
+
+
+def test_degree_0_gathers_and_a_table_is_sent_alone() -> None:
+    to = delivery(0)
+    table = Table("| a |\n|---|\n")
+    assert to.take([Prose("One\n"), Code("py", "x"), Prose("\nTwo\n"), table, Prose("Three")]) == []
+    assert to.flush([Prose(" **four")]) == [
+        Send("One\n```py\nx\n```\nTwo"),
+        Send("| a |\n|---|", "table"),
+        Send("Three **four**"),
+    ]
+    assert to.flush([]) == []
+
+
+def test_degree_1_sends_at_once_and_without_pauses() -> None:
+    to = delivery(1)
+    assert to.take([Prose("One\n"), Prose("Two\n")]) == [Send("One"), Send("Two")]
+    assert to.flush([Prose("*Three")]) == [Send("*Three*")]
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_degrees_2_and_3_pause_by_chance_and_type(degree: Degree) -> None:
+    to = delivery(degree, 0.0, 1.0, 0.5)
+    long = "x" * 200
+    assert to.take([Prose("One\n"), Prose("Two"), Code("", long), Prose(long)]) == [
+        Send("One"),
+        Send("Two", pause=0.25, typing=0.75),
+        Send(f"```\n{long}\n```", "code", pause=1.5, typing=2.6),
+        Send(long, pause=0.875, typing=2.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("characters", "kind", "seconds"),
+    [
+        (1, "text", 0.75),
+        (75, "text", 0.75),
+        (100, "text", 1.0),
+        (400, "text", 4.0),
+        (1950, "text", 4.0),
+        (1, "code", 0.9375),
+        (1950, "code", 5.0),
+        (100, "table", 1.0),
+    ],
+)
+def test_typing_takes_10_ms_a_character_within_bounds(characters: int, kind: Kind, seconds: float) -> None:
+    assert typing_seconds(characters, kind) == pytest.approx(seconds)
+
+
+def test_many_short_lines_are_gathered_before_they_use_up_the_messages() -> None:
+    to = delivery(1)
+    lines = [f"line {number}\n" for number in range(100)]
+    sends = to.take([Prose(line) for line in lines]) + to.flush([])
+    assert [send.text for send in sends[:SINGLE_MESSAGES]] == [
+        line.strip() for line in lines[:SINGLE_MESSAGES]
+    ]
+    assert len(sends) == SINGLE_MESSAGES + 1
+    assert sends[-1].text == "".join(lines[SINGLE_MESSAGES:]).strip()
+    assert to.left_out == 0
+
+
+def test_no_stream_has_more_than_40_messages() -> None:
+    to = delivery(1)
+    sends = to.take([Prose("x" * 1900)] * 50) + to.flush([])
+    assert len(sends) == MOST_MESSAGES
+    assert to.left_out == 10 * 1900
+    assert to.flush([Prose("more")]) == []
+    assert to.left_out == 10 * 1900 + 4
+
+
+def test_blank_text_is_no_message() -> None:
+    assert delivery(1).take([Prose(" \n")]) == []
+
+
+FENCES = re.compile("`{3,}")
+BLOCK = re.compile(r"```.*?```", re.DOTALL)
+WORDS = re.compile(r"\w+")
+ANSWER = """\
+Alpha: Hello, @Bob. It is easy; see https://Example.org/A.
+
+```py
+print("Hello, World")
+```
+That is **all"""
+
+
+def test_degree_0_sends_one_message_at_the_end() -> None:
+    assert messages(ANSWER, 0) == [
+        'Hello, <@11>. It is easy; see https://Example.org/A.\n```py\nprint("Hello, World")\n```\nThat is **all**'
+    ]
+
+
+def test_degree_1_sends_a_message_a_paragraph() -> None:
+    assert messages(ANSWER, 1) == [
+        "Hello, <@11>. It is easy; see https://Example.org/A.",
+        '```py\nprint("Hello, World")\n```',
+        "That is **all**",
+    ]
+
+
+def test_degree_2_pauses_and_types_before_all_messages_but_the_first() -> None:
+    assert sent([ANSWER], outlet(2)) == [
+        Send("Hello, <@11>. It is easy; see https://Example.org/A."),
+        Send('```py\nprint("Hello, World")\n```', "code", pause=0.875, typing=0.9375),
+        Send("That is **all**", "text", pause=0.875, typing=0.75),
+    ]
+
+
+def test_degree_3_sends_a_message_a_sentence_as_people_write() -> None:
+    assert messages(ANSWER, 3) == [
+        "hello <@11>.",
+        "it is easy see https://Example.org/A.",
+        '```py\nprint("Hello, World")\n```',
+        "that is **all**",
+    ]
+
+
+def test_a_message_goes_as_soon_as_its_line_is_over() -> None:
+    to = outlet(1)
+    assert to.feed("One.\n") == []
+    assert to.feed("T") == [Send("One.")]
+    assert to.feed("wo.") == []
+    assert to.end() == [Send("Two.")]
+
+
+def test_a_tool_call_sends_what_there_is_and_closes_its_marks() -> None:
+    for degree in (0, 1):
+        to = outlet(degree)
+        assert to.feed("Let me **look") == []
+        assert [send.text for send in to.boundary()] == ["Let me **look**"]
+        assert to.feed("Found:\n```py\nx") == ([Send("Found:")] if degree else [])
+        assert [send.text for send in to.boundary()][-1].endswith("```py\nx\n```")
+        assert [send.text for send in to.end()] == []
+
+
+def test_what_does_not_fit_into_the_messages_of_a_stream_is_counted() -> None:
+    to = outlet(0)
+    sends = sent(["word " * 20_000], to)
+    assert len(sends) == MOST_MESSAGES
+    assert to.left_out == 100_000 - 100 - sum(
+        len(send.text) for send in sends
+    )  # but for spaces where it was cut
+
+
+@given(cut=cut_answers(), degree=degrees)
+def test_any_cut_of_a_stream_gives_the_same_messages(cut: tuple[str, list[str]], degree: Degree) -> None:
+    text, chunks = cut
+    whole = sent([text], outlet(degree, prefill="Hello there. b.", guard=True))
+    assert sent(chunks, outlet(degree, prefill="Hello there. b.", guard=True)) == whole
+    assert sent(list(text), outlet(degree, prefill="Hello there. b.", guard=True)) == whole
+
+
+@given(text=answers, degree=degrees)
+def test_every_message_fits_and_its_fences_are_balanced(text: str, degree: Degree) -> None:
+    sends = sent([text], outlet(degree))
+    assert len(sends) <= MOST_MESSAGES
+    for send in sends:
+        assert 0 < len(send.text) <= LONGEST
+        assert len(FENCES.findall(send.text)) % 2 == 0
+
+
+@given(text=answers, degree=degrees)
+def test_no_mention_is_sent_that_was_not_resolved(text: str, degree: Degree) -> None:
+    known = {"11"}
+    for send in sent([text], outlet(degree)):
+        prose = BLOCK.sub("", send.text)
+        assert re.search("@(everyone|here)", prose, re.IGNORECASE) is None
+        assert set(re.findall(r"<@[!&]?(\w+)>", prose)) <= known
+
+
+@given(text=short_answers)
+def test_nothing_is_lost_at_degrees_0_and_1(text: str) -> None:
+    for label in ("Alpha:", "Beta: ", "[System: z]", "</think>", "@{Bob|11}", "@Bob", "<@11>", "<@99>", "😀"):
+        text = text.replace(label, "")
+    text = re.sub(r"([`~]{3,})[\w.+#-]*", r"\1\n", text)  # a language is no word of an answer
+    wanted = WORDS.findall(text)
+    for degree in (0, 1):
+        assert WORDS.findall("\n".join(messages(text, degree))) == wanted

@@ -1,0 +1,140 @@
+"""Lines, sentences, and what keeps them together."""
+
+import pytest
+
+from moot.discord.format.pieces import Code, Piece, Prose, Table
+from moot.discord.format.readers import LONGEST_CODE, LONGEST_PROSE
+from tests.discord.streaming import pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("See:\n```py\na\n\n(b\n```\nOk", [Prose("See:\n"), Code("py", "a\n\n(b"), Prose("\nOk")]),
+        ("```\na\n```", [Code("", "a")]),
+        ("(a\n```\nb\n```", [Prose("(a\n"), Code("", "b")]),  # no mark keeps a block waiting
+        ("See ```py\na\n``` ok", [Prose("See "), Code("py", "a"), Prose(" ok")]),  # within a line
+        ("```a``` b", [Code("", "a"), Prose(" b")]),
+        ("```\na```\nb", [Code("", "a"), Prose("\nb")]),
+        ("```\nx = '```'\n```", [Code("", "x = '```'")]),
+        ("````\n```\na\n```\n````", [Code("", "```\na\n```")]),
+        ("~~~js\na\n~~~\nb", [Code("js", "a"), Prose("\nb")]),
+        ("> ```\n> a\n>  b\n> ```\nc", [Code("", "a\n b"), Prose("\nc")]),
+        ("  ```\n  a\n    b\n  ```", [Code("", "a\n  b")]),
+        ("```not a language\na\n```", [Code("", "not a language\na")]),
+        ("```py\nnever closed", [Code("py", "never closed")]),
+        ("```py\n```\na", [Prose("\na")]),
+        ("a\n```", [Prose("a\n")]),
+        ("I could use ``` here.\nSo.", [Prose("I could use ``` here.\n"), Prose("So.")]),
+    ],
+)
+def test_blocks(text: str, wanted: list[Piece]) -> None:
+    assert pieces(text) == wanted
+
+
+def test_a_block_goes_whole_up_to_15000_characters_and_is_cut_after_a_line() -> None:
+    line = "x" * 99 + "\n"
+    assert pieces(f"```py\n{line * 149}```") == [Code("py", (line * 149).rstrip())]
+    cut = pieces(f"```py\n{line * 200}```\nOk")
+    assert cut == [
+        Code("py", (line * (LONGEST_CODE // 100)).rstrip()),
+        Code("py", (line * 50).rstrip()),
+        Prose("\nOk"),
+    ]
+
+
+def test_a_block_without_lines_is_cut_wherever_it_must_be() -> None:
+    code = [piece.text for piece in pieces("```\n" + "x" * 40_000)]
+    assert [len(text) for text in code] == [LONGEST_CODE, LONGEST_CODE, 10_000]
+
+
+def texts(text: str, *, sentences: bool = False) -> list[str]:
+    return [piece.text for piece in pieces(text, sentences=sentences)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("One\nTwo", ["One\n", "Two"]),
+        ("One\n\n\nTwo\n", ["One\n", "\n\nTwo\n"]),
+        ("One\n", ["One\n"]),  # the last character of all decides nothing
+        ("\n\n", []),
+        ("One (a\nb) c\nTwo", ["One (a\nb) c\n", "Two"]),
+        ('He said "a\nb" c\nTwo', ['He said "a\nb" c\n', "Two"]),
+        ("「一\n二」\n三", ["「一\n二」\n", "三"]),
+        ("[a\nb](https://a.b)\nTwo", ["[a\nb](https://a.b)\n", "Two"]),
+        ("<b\nc> d\nTwo", ["<b\nc> d\n", "Two"]),
+        ("1 < 2\nTwo", ["1 < 2\n", "Two"]),
+        ("||a|| b\nTwo", ["||a|| b\n", "Two"]),
+        ("`(`\nTwo", ["`(`\n", "Two"]),
+        ("use ```x``` here\nTwo", ["use ```x``` here\n", "Two"]),
+        ("One. Two.", ["One. Two."]),
+    ],
+)
+def test_a_line_is_a_piece_unless_a_mark_is_open(text: str, wanted: list[str]) -> None:
+    assert texts(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("One. Two? Three! Four", ["One.", " Two?", " Three!", " Four"]),
+        ("Ask Dr. Who, e.g. at 3.5 o'clock... So. Two", ["Ask Dr. Who, e.g. at 3.5 o'clock... So.", " Two"]),
+        ("In the U.S. it is so. Two", ["In the U.S. it is so.", " Two"]),
+        ("He said (one. Two) so. Three", ["He said (one. Two) so.", " Three"]),
+        ('He said "One. Two." Then', ['He said "One. Two."', " Then"]),
+        ("一。二「三。四」五。", ["一。", "二「三。四」五。"]),
+        ("一。」二", ["一。」", "二"]),
+        ("see https://a.jp/b。c and", ["see https://a.jp/b。c and"]),
+        ("see https://a.b/c. Two", ["see https://a.b/c.", " Two"]),
+        ("run `a. b` now. Two", ["run `a. b` now.", " Two"]),
+        ("1. One\n2. Two", ["1. One\n", "2. Two"]),
+        ("What?! No", ["What?!", " No"]),
+        ("One.", ["One."]),
+    ],
+)
+def test_a_sentence_is_a_piece_where_that_is_wanted(text: str, wanted: list[str]) -> None:
+    assert texts(text, sentences=True) == wanted
+
+
+def test_a_mark_that_never_closes_holds_no_more_than_a_long_piece() -> None:
+    lines = "a line of words\n" * 100
+    found = texts(f"({lines}")
+    assert "".join(found) == f"({lines}"
+    assert len(found[0]) == LONGEST_PROSE
+    assert found[-1] == "a line of words\n"
+
+
+def test_a_long_paragraph_is_cut_after_a_sentence() -> None:
+    text = "This is a sentence of words. " * 100
+    found = texts(text)
+    assert "".join(found) == text
+    assert all(piece.endswith(".") for piece in found[:-1])
+    assert all(700 <= len(piece) <= 1200 for piece in found[:-1])
+
+
+def test_a_table_is_never_cut_and_ends_what_was_before_it() -> None:
+    table = "| a | b |\n|---|---|\n" + "| some words. | more (words |\n" * 100
+    assert pieces(f"Look (here:\n{table}\nTwo") == [
+        Prose("Look (here:\n"),
+        Table(table),
+        Prose("\nTwo"),
+    ]
+
+
+TABLE = "| a | b |\n| :-- | --- |\n| 1 | (2 |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (f"{TABLE}after", [Table(TABLE), Prose("after")]),
+        (f"{TABLE}\nafter", [Table(TABLE), Prose("\nafter")]),
+        (f"before\n{TABLE}  after", [Prose("before\n"), Table(TABLE), Prose("  after")]),
+        ("before\n  | a |\n  |---|", [Prose("before\n"), Table("  | a |\n  |---|")]),
+        ("|x| is a size\nTwo", [Prose("|x| is a size\n"), Prose("Two")]),
+        ("> | a |\n> |---|\n", [Prose("> | a |\n"), Prose("> |---|\n")]),
+    ],
+)
+def test_lines_with_a_pipe_stay_together(text: str, wanted: list[Piece]) -> None:
+    assert pieces(text) == wanted

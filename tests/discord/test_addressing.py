@@ -1,0 +1,118 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.discord.addressing import MOST_ANSWERS, is_stop, named
+from moot.types.participants import Participant, participant_id
+from tests.discord.parley import parley
+
+
+async def test_personas_that_name_each_other_go_on_for_three_more_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+        for _ in range(2):  # what a person writes lets them begin to count anew
+            here.say("Alpha, who knows?")
+            four = [
+                ("Alpha", "What does Beta say?"),
+                ("Beta", "Ask Alpha."),
+                ("Alpha", "What does Beta say?"),
+                ("Beta", "Ask Alpha."),
+            ]
+            await here.double.until(lambda: here.heard()[-5:] == [("anna", "Alpha, who knows?"), *four])  # noqa: B023
+            await here.over()
+        runs = await here.house.runs.of("local", await here.discussion())
+        assert [run.mode for run in runs] == ["consensus", "continue", "continue", "continue"] * 2
+
+
+async def test_where_nobody_was_called_upon_nobody_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/calls-beta, scripted/calls-alpha")
+        here.say("Who knows?")
+        await here.shown("What does Beta say?")
+        await here.shown("Ask Alpha.")
+        await here.until(here.told, lambda told: told)
+        assert len(await here.house.runs.of("local", await here.discussion())) == 1
+
+
+async def test_who_asked_can_stop_those_who_go_on_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/calls-beta, scripted/hanging")
+        here.say("Alpha, who knows?")
+        await here.shown("It begins.")
+        here.say("stop")
+        await here.shown("And it w")
+        await here.until(here.told, lambda told: told)
+        runs = await here.house.runs.of("local", await here.discussion())
+        assert [(run.mode, run.status) for run in runs] == [
+            ("consensus", "completed"),
+            ("continue", "stopped"),
+        ]
+
+
+async def test_who_asked_can_stop_an_answer_that_is_made_anew_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        here.say("Hello.")
+        await here.shown("A brief answer.")
+        await here.over()
+        discussion = await here.discussion()
+        [_, answer] = await here.house.discussions.messages(discussion)
+        caller = await here.house.accounts.ensure_local()
+        anew = (await here.house.revising.again(caller, discussion, answer.id, "scripted/hanging")).run
+        here.say("stop")
+        await here.over()
+        assert (await here.house.runs.get("local", anew.id)).status == "stopped"
+        assert len(await here.house.discussions.messages(discussion)) == 2, "nobody was told of the stop"
+
+
+NAMES = ("Alpha", "Alpha 2", "Beta", "Devil's Advocate", "Über")
+TABLE = [Participant(participant_id(name), name, "scripted/echo") for name in NAMES]
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("Why are tables round?", ()),
+        ("beta, then Alpha", ("beta", "alpha")),
+        ("@Beta and Beta again", ("beta",)),
+        ("Alpha 2 and not the other", ("alpha-2",)),
+        ("alphabet soup, betas", ()),
+        ("What does the devil's advocate say?", ("devil-s-advocate",)),
+        ("ÜBER?", ("über",)),
+        ("Über Beta Alpha, and Alpha 2 too", ("über", "beta", "alpha")),
+    ],
+)
+def test_who_is_named_answers_in_the_order_of_naming(text: str, ids: tuple[str, ...]) -> None:
+    assert named(text, TABLE) == ids
+
+
+@given(st.lists(st.sampled_from([*NAMES, "somebody", "…"])))
+def test_nobody_answers_twice_and_never_too_many(words: list[str]) -> None:
+    found = named(" ".join(words), TABLE)
+    assert len(found) == len(set(found)) <= MOST_ANSWERS
+
+
+def test_at_a_table_of_nobody_nobody_is_named() -> None:
+    assert named("Alpha", []) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["stop", "Stop!", "  WAIT… ", "enough.", "nevermind", "Never  mind", "**stop**"]
+)
+def test_a_stop_in_plain_words(text: str) -> None:
+    assert is_stop(text)
+
+
+@pytest.mark.parametrize("text", ["", "stop it there", "don't stop", "waiter", "Is that enough?"])
+def test_other_words_are_no_stop(text: str) -> None:
+    assert not is_stop(text)

@@ -1,0 +1,220 @@
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from unittest.mock import AsyncMock, MagicMock
+
+import discord
+import pytest
+
+from moot.discord.bound_channel import REST_KEPT, Bound
+from moot.services.discussions import Saying
+from moot.types.errors import Busy
+from tests.discord.parley import Parley, parley
+
+
+async def test_a_follow_up_of_who_asked_interrupts_and_drops_what_was_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        here.say("Tell me all.")
+        await here.shown("It begins.")
+        here.say("Shortly, please.")
+        await here.shown("Well then.")
+        assert here.heard()[-4:] == [
+            ("anna", "Tell me all."),
+            ("Alpha", "It begins."),
+            ("anna", "Shortly, please."),
+            ("Alpha", "Well then."),
+        ]
+
+
+async def test_who_interrupts_again_and_again_waits_at_last_as_does_everybody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        for times in range(1, 5):
+            here.say(f"Tell me {times}.")
+            await here.double.until(
+                lambda times=times: len([1 for _, text in here.heard() if text == "It begins."]) == times  # type: ignore[misc]
+            )
+        here.say("Shortly, for me.", who="bert")
+        here.say("Shortly, at last.")
+        here.say("stop", who="bert")  # who is not the one who asked
+        await here.until(lambda: here.house.channels.unsaid(here.general.id), lambda unsaid: len(unsaid) == 3)
+        runs = await here.house.discussions.live_runs("local")
+        assert len(runs) == 1
+        here.say("stop")
+        await here.double.until(lambda: len([1 for _, text in here.heard() if text == "Well then."]) == 2)
+        said = await here.house.discussions.messages(await here.discussion())
+        asked = [one.content for one in said if one.role == "user"]
+        assert asked[:6] == [
+            *(f"anna: Tell me {times}." for times in range(1, 5)),
+            "bert: Shortly, for me.",
+            "anna: Shortly, at last.",
+        ]
+        statuses = [one.status for one in said if one.participant]
+        assert statuses[:4] == ["interrupted", "interrupted", "interrupted", "stopped"]
+
+
+async def test_a_plain_stop_of_who_asked_ends_the_run_and_keeps_what_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        here.say("Tell me all.")
+        await here.shown("It begins.")
+        here.say("Enough!")
+        await here.shown("And it w")
+        await here.over()
+        said = await here.house.discussions.messages(await here.discussion())
+        assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "stopped")]
+
+
+@asynccontextmanager
+async def slowly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Parley]:
+    """Tell one message, and then type for longer than anybody waits."""
+    monkeypatch.setattr("moot.discord.format.pipeline.typing_seconds", lambda *_: 600.0)
+    async with parley(folder, monkeypatch, degree=2) as here:
+        yield here
+
+
+@pytest.mark.parametrize("by_command", [False, True])
+async def test_a_stop_ends_also_what_is_still_being_told_when_the_run_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_command: bool
+) -> None:
+    async with slowly(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/one")
+        here.say("Why?")
+        await here.shown("The first word.")
+        await here.over()
+        if by_command:
+            assert await here.command("stop") == "All stop; what was said so far is kept."
+        else:
+            here.say("stop")
+            await here.shown(REST_KEPT)
+        await here.until(here.told, lambda told: told)
+        assert ("Alpha", "And the second.") not in here.heard()
+        said = await here.house.discussions.messages(await here.discussion())
+        assert [(one.role, one.status) for one in said] == [("user", "completed"), ("assistant", "completed")]
+
+
+async def test_a_stop_of_the_run_tells_what_was_said_without_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with slowly(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/hanging")
+        here.say("Tell me all.")
+        await here.shown("It begins.")
+        here.say("stop")
+        await here.shown("And it w")
+
+
+async def test_whoever_says_something_new_does_not_wait_for_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with slowly(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/one")
+        here.say("Why?")
+        await here.shown("The first word.")
+        await here.over()
+        here.say("And now?")
+        await here.double.until(lambda: [text for _, text in here.heard()].count("The first word.") == 2)
+        assert here.heard()[-4:] == [
+            ("Alpha", "The first word."),
+            ("anna", "And now?"),
+            ("Alpha", "And the second."),
+            ("Alpha", "The first word."),
+        ]
+
+
+async def test_what_is_said_on_the_page_is_told_in_the_channel_with_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        here.say("Hello.")
+        await here.shown("A brief answer.")
+        await here.over()
+        caller = await here.house.accounts.ensure_local()
+        plan = await here.house.file_store.add(
+            "local", caller.account, "plan.txt", "text/plain", "0", b"Oak."
+        )
+        saying = Saying(discussion=await here.discussion(), message="From the page.", files=(plan.id,))
+        await here.house.hall.say(caller, saying)
+        told = [
+            ("local", "From the page."),
+            ("local", "-# Attached there: plan.txt"),
+            ("Alpha", "A brief answer."),
+        ]
+        await here.double.until(lambda: here.heard()[-3:] == told)
+
+
+async def test_what_was_heard_before_a_crash_is_said_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        await here.leave()
+        asked = here.say("Did you hear that?")
+        lost = here.say("And that?")
+        await here.house.channels.hear(here.general.id, asked["id"])
+        await here.house.channels.hear(here.general.id, lost["id"])
+        here.double.guild.delete(here.general, lost["id"])
+        await here.join()
+        await here.shown("A brief answer.")
+        assert await here.house.channels.unsaid(here.general.id) == []
+
+
+@pytest.mark.parametrize(("status", "forgotten"), [(503, False), (404, True)])
+async def test_what_was_heard_is_forgotten_only_where_it_is_gone(status: int, forgotten: bool) -> None:
+    kinds = {503: discord.DiscordServerError, 404: discord.NotFound}
+    trouble = kinds[status](MagicMock(status=status), "")
+    premises, channel = MagicMock(), MagicMock()
+    premises.channels.unsaid = AsyncMock(return_value=["1"])
+    premises.channels.forget = AsyncMock()
+    channel.fetch_message = AsyncMock(side_effect=trouble)
+    bound = Bound(premises, channel, MagicMock(), MagicMock(), None)
+    with nullcontext() if forgotten else pytest.raises(discord.DiscordServerError):
+        await bound._take_up()
+    assert premises.channels.forget.called is forgotten
+
+
+async def test_what_comes_too_often_is_refused_with_the_reason_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+
+        async def say(_: str) -> None:
+            raise Busy("These are too many messages at once: try again in 6 s.", retry_after=6.0)
+
+        monkeypatch.setattr(here.house.limits, "say", say)
+        await here.command("new", participants="scripted/brief")
+        here.say("Again!")
+        await here.shown("These are too many messages at once: try again in 6 s.")
+        assert await here.house.channels.unsaid(here.general.id) == []
+
+
+async def test_what_was_said_is_remembered_in_the_next_discussion_of_the_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with parley(tmp_path, monkeypatch) as here:
+        await here.command("new", participants="scripted/brief")
+        here.say("My cat is called Mia.")
+        await here.double.until(lambda: any(who == "Alpha" for who, _ in here.heard()))
+        await here.over()
+        first = await here.discussion()
+        await here.command("new", participants="scripted/brief")
+        here.say("What is my cat called?")
+        await here.double.until(lambda: len([1 for who, _ in here.heard() if who == "Alpha"]) == 2)
+        await here.over()
+        second = await here.discussion()
+        assert second != first
+        said = await here.house.discussions.messages(second)
+        answer = next(one for one in said if one.participant)
+        told = await here.house.retelling.of("local", answer)
+        remembered = [one.part.text for one in told.pieces() if one.origin == "memory"]  # type: ignore[union-attr]
+        assert len(remembered) == 1
+        assert "- anna: My cat is called Mia." in remembered[0]
+        assert "What is my cat called?" not in remembered[0]

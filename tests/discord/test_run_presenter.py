@@ -1,0 +1,318 @@
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.discord.approvals import AGAIN, CUT_OFF, OUTCOMES
+from moot.discord.posts import MOOT, Drop, Post, Settle, Speaker, Step, Unsay
+from moot.discord.run_presenter import Recital
+from moot.types.chunks import Finish, Usage
+from moot.types.debate import CrossModel, Summary
+from moot.types.drawing import Open
+from moot.types.events import (
+    ActionTaken,
+    Answer,
+    ApprovalGiven,
+    ApprovalWanted,
+    Decided,
+    Event,
+    Notice,
+    RunEnded,
+    RunStarted,
+    SummaryMade,
+    TextDelta,
+    TextRetracted,
+    ToolCalled,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
+from moot.types.faults import Fault
+from moot.types.participants import seat
+from moot.types.tools import Approval
+
+TABLE = seat(("scripted/one", "scripted/two", "scripted/three"))
+STARTED = RunStarted(participants=TABLE)
+
+
+def begun(who: str, attempt: int = 1) -> Event:
+    return TurnStarted(participant=who, stage="answer", round=0, attempt=attempt, model="scripted/one")
+
+
+def words(who: str, text: str) -> Event:
+    return TextDelta(participant=who, stage="answer", round=0, text=text)
+
+
+def ended(
+    who: str,
+    status: TurnStatus = "completed",
+    fault: Fault | None = None,
+    thoughts: str = "",
+    finish: Finish | None = None,
+) -> Event:
+    return TurnEnded(
+        participant=who,
+        stage="answer",
+        round=0,
+        status=status,
+        message=Answer(thoughts=thoughts),
+        model="scripted/one",
+        usage=Usage(),
+        cost=0.0,
+        fault=fault,
+        finish=finish,
+    )
+
+
+def recital(notice: str = "", opening: Sequence[str] = ()) -> Recital:
+    return Recital(
+        degree=1,
+        notice=notice,
+        opening=(Speaker("anna"), opening) if opening else None,
+        chance=lambda: 0.0,
+    )
+
+
+def told(*events: Event, of: Recital | None = None) -> list[Step]:
+    reciting = of or recital()
+    return [step for event in events for step in reciting.hear(event)]
+
+
+def said(steps: Sequence[Step]) -> list[tuple[str, str]]:
+    return [(step.speaker.name, step.text) for step in steps if isinstance(step, Post)]
+
+
+def test_a_turn_is_told_paragraph_by_paragraph_with_its_rest_at_the_end() -> None:
+    steps = told(STARTED, begun("alpha"), words("alpha", "One.\n\nTw"), words("alpha", "o."), ended("alpha"))
+    assert said(steps) == [("Alpha", "One."), ("Alpha", "Two.")]
+    assert [step.place for step in steps if not isinstance(step, Drop)] == [0, 1]
+
+
+def test_what_is_too_long_for_a_channel_says_where_its_rest_is() -> None:
+    paragraph = f"{'a' * 1900}\n\n"
+    steps = said(told(STARTED, begun("alpha"), words("alpha", 50 * paragraph), ended("alpha")))
+    left = 50 * 1900 - sum(len(text) for _, text in steps[:-1])
+    assert (len(steps), left > 0) == (41, True)
+    assert steps[-1] == ("Alpha", f"-# {left:,} more characters of this answer are kept in Moot.")
+
+
+def test_one_speaks_at_a_time_and_who_began_first_is_told_first() -> None:
+    steps = told(
+        STARTED,
+        begun("alpha"),
+        begun("beta"),
+        begun("gamma"),
+        words("beta", "Beta one.\n\nBeta two.\n\n"),
+        words("gamma", "Gamma."),
+        ended("gamma"),
+        words("alpha", "Alpha one.\n\nAlpha two.\n\nA"),
+        ended("beta"),
+        ended("alpha"),
+    )
+    assert said(steps) == [
+        ("Beta", "Beta one."),
+        ("Beta", "Beta two."),
+        ("Gamma", "Gamma."),
+        ("Alpha", "Alpha one."),
+        ("Alpha", "Alpha two."),
+        ("Alpha", "A"),
+    ]
+
+
+def test_what_is_said_elsewhere_comes_first_and_what_is_replied_to_before_the_first_answer() -> None:
+    events = (STARTED, begun("alpha"), words("alpha", "Yes."), ended("alpha"))
+    assert said(told(*events, of=recital(opening=["Well?", "Or not?"]))) == [
+        ("anna", "Well?"),
+        ("anna", "Or not?"),
+        ("Alpha", "Yes."),
+    ]
+    assert said(told(*events, of=recital(notice="-# Replying"))) == [
+        ("Alpha", "-# Replying"),
+        ("Alpha", "Yes."),
+    ]
+    assert said(told(STARTED, of=recital(notice="-# Replying"))) == []
+
+
+def test_what_was_told_of_an_attempt_that_failed_is_taken_back() -> None:
+    steps = told(
+        STARTED,
+        begun("alpha"),
+        words("alpha", "Wrong.\n\nAnd"),
+        begun("alpha", 2),
+        words("alpha", "Right."),
+        ended("alpha"),
+    )
+    assert [type(step) for step in steps] == [Post, Unsay, Post]
+    unsaid = steps[1]
+    assert isinstance(unsaid, Unsay)
+    assert unsaid.places == (0,)
+    assert said(steps)[-1] == ("Alpha", "Right.")
+
+
+def test_text_that_turned_out_to_be_thought_is_taken_back_too() -> None:
+    retracted = TextRetracted(participant="alpha", stage="answer", round=0)
+    steps = told(
+        STARTED, begun("alpha"), words("alpha", "Hm.\n\nSo"), retracted, words("alpha", "So."), ended("alpha")
+    )
+    assert [type(step) for step in steps] == [Post, Unsay, Post]
+
+
+def test_a_turn_that_failed_leaves_only_the_reason() -> None:
+    fault = Fault(kind="auth", message="The key is wrong.\nChange it.", retryable=False)
+    steps = told(STARTED, begun("alpha"), words("alpha", "Half.\n\nA"), ended("alpha", "failed", fault))
+    assert [type(step) for step in steps] == [Post, Unsay, Post]
+    assert said(steps)[-1] == ("Moot", "-# Alpha failed: The key is wrong. Change it.")
+
+
+def test_an_answer_that_is_not_whole_says_so_after_its_last_words() -> None:
+    early = Fault(kind="network", message="The stream ended early.", retryable=True)
+    steps = told(
+        STARTED,
+        begun("alpha"),
+        begun("beta"),
+        words("alpha", "One."),
+        words("alpha", "\n\nTwo"),
+        words("beta", "Half"),
+        ended("beta", "partial", early),
+        ended("alpha", finish="length"),
+    )
+    assert said(steps) == [
+        ("Alpha", "One."),
+        ("Alpha", "Two"),
+        ("Alpha", "-# Cut at the token limit."),
+        ("Beta", "Half"),
+        ("Beta", "-# Cut off: The stream ended early."),
+    ]
+
+
+def test_a_stop_keeps_what_was_said_and_a_follow_up_drops_what_was_not_told() -> None:
+    events = (STARTED, begun("alpha"), words("alpha", "One.\n\nTwo"))
+    assert said(told(*events, ended("alpha", "stopped"))) == [("Alpha", "One."), ("Alpha", "Two")]
+    steps = told(*events, ended("alpha", "interrupted"), RunEnded(status="interrupted"))
+    assert said(steps) == [("Alpha", "One.")]
+    assert [type(step) for step in steps] == [Post, Drop, Drop]
+
+
+def test_before_a_tool_is_called_what_was_said_is_told() -> None:
+    called = ToolCalled(
+        participant="alpha", stage="answer", round=0, call_id="1", name="look_up", arguments="{}"
+    )
+    reciting = recital()
+    steps = told(STARTED, begun("alpha"), words("alpha", "Let me look."), called, of=reciting)
+    assert said(steps) == [("Alpha", "Let me look.")]
+    assert reciting.in_tools
+    told(begun("beta"), words("beta", "Meanwhile."), words("alpha", "Found"), of=reciting)
+    assert reciting.in_tools
+    reciting.hear(ended("alpha"))
+    assert not reciting.in_tools
+
+
+def asking(call: str = "call_1", *, again: bool = False) -> tuple[Event, Event]:
+    where: dict[str, Any] = {"participant": "alpha", "stage": "answer", "round": 0, "call_id": call}
+    called = ToolCalled(name="notes/write_down", arguments='{"text": "Round."}', **where)
+    return called, ApprovalWanted(name="notes/write_down", seconds=600.0, again=again, **where)
+
+
+def answered(answer: Approval, call: str = "call_1") -> Event:
+    return ApprovalGiven(participant="alpha", stage="answer", round=0, call_id=call, answer=answer)
+
+
+QUESTION = """\
+**Alpha** wants to call `notes/write_down`, which may change something:
+```json
+{"text": "Round."}
+```"""
+
+
+@pytest.mark.parametrize("answer", OUTCOMES)
+def test_a_question_is_told_and_what_became_of_it_in_its_place(answer: Approval) -> None:
+    reciting = recital()
+    steps = told(STARTED, begun("alpha"), words("alpha", "Now."), *asking(), of=reciting)
+    assert steps[-1] == Post(place=1, text=QUESTION, speaker=MOOT, call="call_1")
+    assert [one.call for one in reciting.questions] == ["call_1"]
+    assert told(answered(answer), ended("alpha"), of=reciting) == [
+        Settle(place=2, question=1, text=f"{QUESTION}\n-# {OUTCOMES[answer]}")
+    ]
+    assert reciting.questions == ()
+
+
+def test_a_turn_that_begins_anew_leaves_no_question_open_and_says_what_may_have_been_done() -> None:
+    steps = told(STARTED, begun("alpha"), *asking(), begun("alpha"), *asking("call_2", again=True))
+    [first, settled, second] = steps
+    assert isinstance(settled, Settle)
+    assert (settled.question, settled.text) == (0, f"{QUESTION}\n-# {CUT_OFF}")
+    assert said([first, second]) == [("Moot", QUESTION), ("Moot", f"{QUESTION}\n{AGAIN}")]
+
+
+def test_thoughts_go_to_the_thought_log() -> None:
+    steps = told(STARTED, begun("alpha"), words("alpha", "Yes."), ended("alpha", thoughts="Hm. " * 1000))
+    thoughts = [step for step in steps if isinstance(step, Post) and step.thought]
+    assert len(thoughts) == 4
+    assert all(len(one.text) <= 1950 for one in thoughts)
+
+
+@pytest.mark.parametrize(
+    ("event", "shown"),
+    [
+        (Notice(kind="fallback", message="Beta answered instead."), [("Moot", "-# Beta answered instead.")]),
+        (Notice(kind="retry", message="Again."), []),
+        (
+            Notice(kind="still_working", message="Still working.", participant="alpha"),
+            [("Moot", "-# Alpha: Still working.")],
+        ),
+        (Notice(kind="tools", message="They are left out."), [("Moot", "-# They are left out.")]),
+        (
+            SummaryMade(
+                basis="",
+                summary=Summary(
+                    original_prompt="",
+                    overview="They agree.",
+                    per_model=(),
+                    cross_model=CrossModel(agreements=(), disagreements=(), convergence_summary=""),
+                ),
+            ),
+            [("Moot", "**Summary** They agree.")],
+        ),
+        (Decided(basis="", turn=1, next="USER", reason=""), [("Moot", "-# Over to you.")]),
+        (Decided(basis="", turn=1, next="alpha", reason=""), []),
+    ],
+)
+def test_what_is_told_beside_words(event: Event, shown: list[tuple[str, str]]) -> None:
+    assert said(told(STARTED, event)) == shown
+
+
+def test_what_is_so_in_every_turn_is_told_once() -> None:
+    missing = Notice(kind="tools", message="It answers without them.", participant="alpha")
+    assert said(told(STARTED, missing, missing)) == [("Moot", "-# It answers without them.")]
+
+
+def test_a_whiteboard_that_was_used_is_shown_at_the_end() -> None:
+    drawn = ActionTaken(participant="alpha", stage="turn", round=0, id="1", action=Open())
+    [post] = told(STARTED, drawn, RunEnded(status="completed"))
+    assert isinstance(post, Post)
+    assert post.kind == "board"
+    assert told(STARTED, RunEnded(status="completed")) == []
+
+
+@given(st.data())
+def test_places_do_not_depend_on_how_the_log_is_cut(data: st.DataObject) -> None:
+    texts = {"alpha": "One.\n\nTwo.\n\n`x`\n", "beta": "Three.\n\nFour."}
+    order = data.draw(st.lists(st.sampled_from(list(texts)), max_size=40))
+    events = [STARTED, begun("alpha"), begun("beta")]
+    left = dict(texts)
+    for who in order:
+        size = data.draw(st.integers(1, 5))
+        events += [words(who, left[who][:size])] if left[who] else []
+        left[who] = left[who][size:]
+    events += [words(who, rest) for who, rest in left.items() if rest]
+    events += [ended("alpha"), ended("beta")]
+    once, again = told(*events), told(*events)
+    assert once == again
+    by = {who: [text for name, text in said(once) if name.lower() == who] for who in texts}
+    assert by == {"alpha": ["One.", "Two.", "`x`"], "beta": ["Three.", "Four."]}
+    assert [name for at, (name, _) in enumerate(said(once)) if at and said(once)[at - 1][0] != name] in (
+        ["Beta"],
+        ["Alpha"],
+    )

@@ -1,0 +1,190 @@
+"""A rehearsal beside the real thing: the same calls, which read the same."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import get_args
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
+
+from moot.engine.cost.dry_run import ANSWER, LONGEST, ROW, VERDICT, Call, rehearse
+from moot.engine.turns.token_estimates import estimate
+from moot.modes import MODES
+from moot.prompts.parts import Enclosed
+from moot.prompts.tokens import TOKENS_A_FILE
+from moot.providers.scripted.scripts import Script
+from moot.types.billing import Charge
+from moot.types.debate import Debate
+from moot.types.discussions import Message
+from moot.types.model_info import Measure
+from moot.types.modes import Advisors, Directed, LessonRole
+from moot.types.participants import seat
+from moot.types.requests import File, ModelRequest
+from moot.types.run_plan import Plan
+from tests.engine.tables import QUESTION, Stage
+
+FILE = Enclosed(File("a.png", "image/png", b""))
+EARLIER = (
+    Message(id="msg_a", discussion="dis_1", run="run_0", role="user", content="What is a moot?"),
+    Message(
+        id="msg_b",
+        discussion="dis_1",
+        run="run_0",
+        role="assistant",
+        content="A meeting.",
+        participant="beta",
+        name="Beta",
+    ),
+)
+USUAL = Script(answer="x" * ANSWER * 4, chunk=ANSWER * 4)  # four characters a token
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    roles = st.sampled_from([*get_args(LessonRole), None])
+    table = tuple(replace(who, role=draw(roles)) for who in seat(("usual",) * draw(st.integers(1, 5))))
+    names = [who.id for who in table]
+    some = st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple)
+    return Plan(
+        mode=draw(st.sampled_from(sorted(MODES))),
+        participants=table,
+        project=draw(st.sampled_from(["", "A garden."])),
+        language=draw(st.sampled_from([None, "de"])),
+        rounds=draw(st.integers(1, 3)),
+        turns=draw(st.integers(1, 6)),
+        first=draw(st.integers(0, len(table) - 1)),
+        to=draw(st.none() | some),
+        debate=Debate(
+            lead=draw(st.none() | st.sampled_from(names)),
+            gate=draw(st.booleans()),
+            ranking=draw(st.booleans()),
+            ledger=draw(st.booleans()),
+        ),
+        advisors=Advisors(cross_talk=draw(st.booleans()), synthesis=draw(st.booleans())),
+        directed=Directed(
+            turns=draw(st.integers(1, 6)),
+            trigger=draw(st.none() | st.sampled_from(names)),
+            topic=draw(st.sampled_from(["", "Squares"])),
+        ),
+        clerk=draw(st.sampled_from([None, "usual"])),
+    )
+
+
+def read(requests: Sequence[ModelRequest]) -> Counter[int]:
+    """Count how much each call read; those who find nothing out are asked once more, and that is not foreseen."""
+    return Counter(
+        estimate(one, 0).input for one in requests if one.json_schema is None or len(one.messages) == 1
+    )
+
+
+@given(plan=plans(), earlier=st.sampled_from([(), EARLIER]))
+@example(plan=Plan(mode="debate", participants=seat(("usual",) * 4), debate=Debate(gate=True)), earlier=())
+async def test_a_run_in_which_all_answer_makes_the_calls_of_its_rehearsal(
+    plan: Plan, earlier: tuple[Message, ...]
+) -> None:
+    stage = staged(plan, earlier)
+    await stage.table.play()
+    calls = rehearse(plan, QUESTION, earlier)
+    assert turns(calls) == turns(stage.transcript.charges)
+    assert Counter(call.purpose for call in calls) == Counter(one.purpose for one in stage.transcript.charges)
+    assert Counter(call.input for call in calls) == read(stage.provider.asked)
+
+
+def staged(plan: Plan, earlier: tuple[Message, ...]) -> Stage:
+    """Set up a real table for a plan, at which everybody answers at the usual length."""
+    more = asdict(plan)
+    mode, table = more.pop("mode"), more.pop("participants")
+    said = [*earlier, QUESTION]
+    return Stage(mode, said=said, scripts={"usual": USUAL}, participants=table, **more)
+
+
+def turns(calls: Sequence[Call] | Sequence[Charge]) -> Counter[tuple[str, str | None]]:
+    spoken = {"answer", "synthesis"}
+    return Counter((one.purpose, one.participant) for one in calls if one.purpose in spoken)
+
+
+def debate(seats: int = 3, **rules: object) -> Plan:
+    return Plan(mode="debate", participants=seat(("a/one",) * seats), debate=Debate(**rules))  # type: ignore[arg-type]
+
+
+def test_minutes_take_a_row_for_each_and_judgements_a_few_words() -> None:
+    said = {call.purpose: call.output for call in rehearse(debate(5, gate=True), QUESTION, ())}
+    assert said == {
+        "answer": ANSWER,
+        "gate": VERDICT,
+        "synthesis": ANSWER,
+        "summary": 5 * ROW,
+        "ledger": 5 * ROW,
+        "ranking": VERDICT,
+    }
+
+
+def test_a_ballot_is_its_voters_and_the_minutes_are_nobodys() -> None:
+    calls = rehearse(debate(gate=True), QUESTION, ())
+    whose = [
+        (call.purpose, call.participant) for call in calls if call.purpose not in {"answer", "synthesis"}
+    ]
+    assert whose == [
+        ("gate", None),
+        ("summary", None),
+        ("ledger", None),
+        ("ranking", "alpha"),
+        ("ranking", "beta"),
+        ("ranking", "gamma"),
+    ]
+
+
+def test_who_speaks_at_the_same_time_is_not_heard() -> None:
+    plan = Plan(mode="parallel", participants=seat(("a/one", "a/one")), introduced=False)
+    alpha, beta = rehearse(plan, QUESTION, ())
+    assert alpha.input == beta.input
+
+
+def test_files_are_read_with_the_message_that_they_came_with_by_those_who_may_see_it() -> None:
+    plan = Plan(mode="parallel", participants=seat(("a/one", "b/two")))
+    private = replace(EARLIER[0], audience=("beta",))
+    plain = rehearse(plan, QUESTION, [private])
+    full = rehearse(plan, QUESTION, [private], {private.id: (FILE, FILE), QUESTION.id: (FILE,)})
+    more = [new.input - old.input for new, old in zip(full, plain, strict=True)]
+    assert more == [TOKENS_A_FILE, 3 * TOKENS_A_FILE]
+
+
+def test_files_are_read_in_every_turn_but_a_brief_brings_none() -> None:
+    plain, full = (rehearse(debate(), QUESTION, (), attached) for attached in ({}, {QUESTION.id: (FILE,)}))
+    more = Counter(new.input - old.input for new, old in zip(full, plain, strict=True))
+    assert more == {TOKENS_A_FILE: 7, 0: 5}, (
+        "six answers and a synthesis; minutes and ballots are of the answers"
+    )
+
+
+@pytest.mark.parametrize(("limit", "is_read"), [(50, 50), (LONGEST, LONGEST), (1_000_000, LONGEST)])
+def test_what_is_said_is_read_by_the_others_up_to_a_length(limit: int, is_read: int) -> None:
+    table = seat(("a/one", "b/two"))
+    plan = Plan(mode="consensus", rounds=1, participants=(replace(table[0], max_tokens=limit), table[1]))
+    first, second = rehearse(plan, QUESTION, ())
+    assert first.output == limit
+    assert is_read < second.input < is_read + 200
+
+
+def test_a_model_is_counted_as_it_counts() -> None:
+    plan = Plan(mode="consensus", participants=seat(("a/one", "b/two")), rounds=1)
+    dense = replace(plan, measures={"a/one": Measure(characters_per_token=1.0)})
+    usual, other = rehearse(plan, QUESTION, ()), rehearse(dense, QUESTION, ())
+    assert other[0].input > 3 * usual[0].input
+    assert other[1].input < usual[1].input, "the answer that is read has fewer characters in as many tokens"
+
+
+def test_advisors_read_no_more_than_their_window() -> None:
+    long = tuple(replace(one, content=one.content * 5000) for one in EARLIER)
+    plan = Plan(mode="advisors", participants=seat(("a/one", "b/two")), advisors=Advisors(budget=2000))
+    assert all(call.input <= 2000 for call in rehearse(plan, QUESTION, long))
+    wide = replace(plan, advisors=Advisors())
+    assert all(call.input > 10_000 for call in rehearse(wide, QUESTION, long))
+
+
+def test_only_active_advisors_are_foreseen() -> None:
+    seats = tuple(replace(who, active=who.id == "beta") for who in seat(("a/one",) * 3))
+    plan = Plan(mode="advisors", participants=seats, advisors=Advisors(cross_talk=True, synthesis=True))
+    assert [call.participant for call in rehearse(plan, QUESTION, ())] == ["beta"]

@@ -1,0 +1,199 @@
+"""What runs will cost: how many calls, who reads how much, and what is not known."""
+
+from collections import Counter
+
+import pytest
+from msgspec.structs import replace
+
+from moot.engine.cost.dry_run import ANSWER
+from moot.engine.cost.forecast import Forecast, forecast
+from moot.prompts.builder import system_prompt
+from moot.prompts.parts import Enclosed
+from moot.prompts.tokens import TOKENS_A_FILE, tokens
+from moot.types.chunks import Usage
+from moot.types.debate import Debate
+from moot.types.discussions import Message
+from moot.types.modes import Directed
+from moot.types.participants import Participant, seat
+from moot.types.primitives import new_id
+from moot.types.requests import File
+from moot.types.run_plan import Plan
+
+WORDS = "Why are tables round, and not square?"
+ALONE = Plan(mode="single", participants=seat(("a/one",)))
+
+
+def a_dollar_a_token(_: str, usage: Usage) -> float | None:
+    return float(usage.input + usage.output)
+
+
+def planned(mode: str, *models: str, **more: object) -> Plan:
+    return replace(Plan(mode=mode, participants=seat(models)), **more)
+
+
+def foreseen(plan: Plan, words: str | None = WORDS, *earlier: Message) -> Forecast:
+    return forecast(plan, said(words) if words else None, earlier, a_dollar_a_token)
+
+
+def said(words: str, **more: object) -> Message:
+    return replace(Message(id=new_id("msg"), discussion="dis", role="user", content=words), **more)
+
+
+def purposes(found: Forecast) -> Counter[str]:
+    return Counter(purpose for line in found.lines for purpose in [line.purpose] * line.calls)
+
+
+def test_one_answer_reads_its_prompt_and_the_words_and_is_as_long_as_a_guess() -> None:
+    found = foreseen(planned("parallel", "a/one", "b/two"))
+    plan = planned("parallel", "a/one", "b/two")
+    reads = tokens(system_prompt(plan, plan.participants[0])) + tokens(WORDS)
+    alpha = found.lines[0]
+    assert (alpha.participant, alpha.model, alpha.calls) == ("alpha", "a/one", 1)
+    assert (alpha.input, alpha.output, alpha.cost) == (reads, ANSWER, reads + ANSWER)
+    assert reads > tokens(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("plan", "calls"),
+    [
+        (ALONE, 1),
+        (planned("single", "a/one", "b/two"), 1),
+        (planned("parallel", "a/one", "b/two", "c/three"), 3),
+        (planned("consensus", "a/one", "b/two", "c/three", rounds=4), 12),
+        (planned("consensus", "a/one", rounds=4), 1),
+        (planned("continue", "a/one", "b/two", turns=5), 5),
+        (planned("parallel", "a/one", "b/two", "c/three", to=("beta",)), 1),
+    ],
+)
+def test_every_mode_makes_its_calls(plan: Plan, calls: int) -> None:
+    found = foreseen(plan)
+    assert (found.calls, found.output) == (calls, calls * ANSWER)
+    assert found.cost == found.input + found.output
+
+
+@pytest.mark.parametrize(
+    ("plan", "more"),
+    [
+        (planned("consensus", "a/one", "b/two", rounds=1), 1),
+        (planned("consensus", "a/one", "b/two", rounds=2), 1 + 2 + 3),
+        (planned("continue", "a/one", "b/two", turns=3), 1 + 2),
+    ],
+)
+def test_who_speaks_in_turn_reads_all_that_was_said_before(plan: Plan, more: int) -> None:
+    apart = sum(
+        (tokens(system_prompt(plan, who)) + tokens(WORDS)) * line.calls
+        for who, line in zip(plan.participants, foreseen(plan).lines, strict=True)
+    )
+    heard = foreseen(plan).input - apart
+    assert heard // ANSWER == more, "names and instructions are short"
+
+
+def test_a_transcript_grows_with_every_round() -> None:
+    read = [foreseen(planned("consensus", "a/one", "b/two", rounds=rounds)).input for rounds in (1, 2, 3)]
+    first, second, third = (new - old for old, new in zip([0, *read], read, strict=False))
+    assert second - first >= 4 * ANSWER, "both read the two answers of the round before"
+    assert third - second >= 4 * ANSWER
+
+
+def test_a_debate_reads_more_than_a_consensus_of_the_same_table() -> None:
+    plan = planned("debate", "a/one", "b/two", "c/three")
+    assert foreseen(plan).input > foreseen(replace(plan, mode="consensus", rounds=2)).input
+
+
+def test_files_of_the_new_message_are_read_by_everybody() -> None:
+    plan = planned("parallel", "a/one", "b/two")
+    asked = said(WORDS)
+    files = (Enclosed(File("a.png", "image/png", b"")),) * 2
+    found = forecast(plan, asked, (), a_dollar_a_token, {asked.id: files})
+    assert found.input - foreseen(plan).input == 2 * 2 * TOKENS_A_FILE
+    assert found.cost - foreseen(plan).cost == 2 * 2 * TOKENS_A_FILE
+
+
+def test_a_table_that_goes_on_begins_with_the_one_whose_turn_it_is() -> None:
+    found = foreseen(planned("continue", "a/one", "b/two", turns=1, first=1), None)
+    assert [line.participant for line in found.lines] == ["beta"]
+
+
+def test_max_tokens_is_how_long_an_answer_may_be() -> None:
+    brief = Participant("alpha", "Alpha", "a/one", max_tokens=50)
+    assert foreseen(Plan(mode="single", participants=(brief,))).output == 50
+
+
+def test_what_was_said_earlier_is_read_by_those_who_may_see_it() -> None:
+    plan = planned("parallel", "a/one", "b/two")
+    before = foreseen(plan)
+    after = foreseen(
+        plan,
+        WORDS,
+        said("x" * 400),
+        said("y" * 4000, audience=("beta",)),
+        said("z" * 4000, status="failed"),
+        said("w" * 40),
+    )
+    more = [new.input - old.input for new, old in zip(after.lines, before.lines, strict=True)]
+    assert more == [110, 1110]
+
+
+@pytest.mark.parametrize(
+    ("rules", "speakers", "made"),
+    [
+        (Debate(), 3, {"answer": 6, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3}),
+        (
+            Debate(gate=True),
+            3,
+            {"answer": 6, "gate": 1, "synthesis": 1, "summary": 1, "ledger": 1, "ranking": 3},
+        ),
+        (Debate(ranking=False, ledger=False), 3, {"answer": 6, "synthesis": 1, "summary": 1}),
+        (Debate(), 2, {"answer": 4, "synthesis": 1, "summary": 1, "ledger": 1}),
+        (Debate(), 1, {"answer": 1, "synthesis": 1, "summary": 1, "ledger": 1}),
+    ],
+)
+def test_a_debate_makes_the_calls_of_its_rules(rules: Debate, speakers: int, made: dict[str, int]) -> None:
+    found = foreseen(planned("debate", *["a/one"] * speakers, debate=rules))
+    assert purposes(found) == made
+
+
+def test_a_lesson_is_all_its_turns_and_a_decision_where_the_rules_leave_a_choice() -> None:
+    rules = Directed(turns=4, trigger="alpha")
+    found = foreseen(planned("directed", "a/one", "b/two", directed=rules, clerk="c/cheap"))
+    assert purposes(found) == {"answer": 4, "director": 3}
+    assert {line.model for line in found.lines if line.purpose == "director"} == {"c/cheap"}
+    alone = foreseen(planned("directed", "a/one", directed=rules))
+    assert purposes(alone) == {"answer": 1}
+
+
+def test_in_a_debate_everybody_reads_everybody() -> None:
+    plan = planned("debate", "a/one", "b/two", "c/three")
+    blind = foreseen(replace(plan, mode="parallel"))
+    alpha = foreseen(plan).lines[0]
+    assert alpha.calls == 2
+    assert alpha.input >= 2 * blind.lines[0].input + 3 * ANSWER, "its own first answer, too"
+
+
+def test_the_lead_sums_up_and_the_clerk_keeps_the_minutes() -> None:
+    found = foreseen(
+        planned("debate", "a/one", "b/two", debate=Debate(lead="beta", gate=True), clerk="c/cheap")
+    )
+    models = {line.purpose: line.model for line in found.lines if line.purpose != "answer"}
+    assert models == {"gate": "c/cheap", "synthesis": "b/two", "summary": "c/cheap", "ledger": "c/cheap"}
+    alone = foreseen(planned("debate", "a/one", "b/two", debate=Debate(lead="beta")))
+    assert next(line.model for line in alone.lines if line.purpose == "summary") == "b/two"
+
+
+def test_a_price_that_nobody_knows_counts_nothing_and_is_named() -> None:
+    def priced(model: str, _: Usage) -> float | None:
+        return None if model == "b/two" else 0.5
+
+    found = forecast(planned("consensus", "a/one", "b/two", "b/two"), said(WORDS), (), priced)
+    assert (found.cost, found.unknown) == (1.0, ("b/two",))
+    assert [line.cost for line in found.lines] == [1.0, None, None]
+
+
+def test_each_call_has_its_own_price() -> None:
+    """A price may depend on how long a prompt is."""
+
+    def priced(_: str, usage: Usage) -> float | None:
+        return 1.0 if usage.input >= ANSWER else 0.1
+
+    found = forecast(planned("continue", "a/one", turns=2), None, (), priced)
+    assert found.lines[0].cost == pytest.approx(1.1)

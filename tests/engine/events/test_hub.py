@@ -1,0 +1,497 @@
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.engine import telemetry, waits
+from moot.engine.events import hub as module
+from moot.engine.events.hub import Feeds
+from moot.store.database import Database
+from moot.store.runs import event_log as stored
+from moot.store.runs.event_insert import Entry, news_of_others
+from moot.store.runs.event_log import Events, Standing
+from moot.store.runs.runs import Claim
+from moot.types.errors import StoreUnavailable
+from tests.databases import ON_BOTH_DATABASES
+from tests.store.hearing import eventually
+from tests.store.running import first_run
+
+RUN = "run_1"
+DELTA = '{"type":"text_delta","n":%d}'
+END = '{"type":"run_ended","n":%d}'
+
+
+class Shelf(Events):
+    """A log in memory that takes its time: what it returns is what was there when it was asked."""
+
+    def __init__(self) -> None:
+        self.bodies: list[str] = []
+        self.slowness = 0
+        self.away = False
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.reads = self.looks = 0
+
+    async def read(self, id: str, after: int) -> list[tuple[int, str]]:
+        self.reads += 1
+        if self.away:
+            raise StoreUnavailable("away")
+        page = list(enumerate(self.bodies, 1))[after : after + stored.A_PAGE]
+        for _ in range(self.slowness):
+            await asyncio.sleep(0)
+        await self.answers.wait()
+        return page
+
+    async def newest(self, runs: Sequence[str]) -> dict[str, int]:
+        self.looks += 1
+        if self.away:
+            raise StoreUnavailable("away")
+        return {RUN: len(self.bodies)} if RUN in runs else {}
+
+    def told(self, signal: str) -> Iterator[tuple[str, int]]:
+        return news_of_others("we", signal)
+
+
+class Writer:
+    """Adds to a shelf, and tells readers of it in one way or another."""
+
+    def __init__(self, shelf: Shelf, feeds: Feeds) -> None:
+        self.shelf = shelf
+        self.feeds = feeds
+
+    def add(self, count: int, how: str, body: str = DELTA) -> None:
+        first = len(self.shelf.bodies) + 1
+        new = [body % number for number in range(first, first + count)]
+        self.shelf.bodies += new
+        match how:
+            case "here":
+                self.feeds.publish(RUN, first, new)
+            case "elsewhere":
+                self.feeds.told(f"them,run_0:7,{RUN}:{len(self.shelf.bodies)}")
+            case "in silence":
+                pass
+
+
+class Reader:
+    """Reads from a number on, and notes the numbers that it got."""
+
+    def __init__(self, feeds: Feeds, start: int, standing: Standing | None = None) -> None:
+        self.start = start
+        self.got: list[int] = []
+        self.task = asyncio.create_task(self._read(feeds.follow(RUN, start, standing)))
+
+    async def _read(self, stream: AsyncGenerator[list[bytes], None]) -> None:
+        async with aclosing(stream):
+            async for frames in stream:
+                self.got += [number(frame) for frame in frames]
+
+    async def leave(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+def number(frame: bytes) -> int:
+    """Check a frame, and return its number."""
+    id, data, *rest = frame.split(b"\n")
+    assert data.endswith(b'"n":%d}' % int(id.removeprefix(b"id: ")))
+    assert rest == [b"", b""]
+    return int(id.removeprefix(b"id: "))
+
+
+def whole(reader: Reader, upto: int) -> bool:
+    return reader.got == list(range(reader.start + 1, upto + 1))
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remember little, and read little at a time, so that few events are many."""
+    shrink(monkeypatch)
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REMEMBERED", 5)
+    monkeypatch.setattr(stored, "A_PAGE", 3)
+
+
+Step = st.one_of(
+    st.tuples(st.sampled_from(["here", "elsewhere", "in silence"]), st.integers(1, 9)),
+    st.tuples(st.sampled_from(["join", "leave"]), st.integers(0, 30)),
+    st.tuples(st.just("look"), st.just(0)),
+    st.tuples(st.just("rest"), st.integers(0, 8)),
+)
+
+
+@given(
+    steps=st.lists(Step, max_size=40), slowness=st.integers(0, 4), end=st.sampled_from(["here", "elsewhere"])
+)
+async def test_34_any_reader_sees_everything_after_its_number_once_and_in_order(
+    steps: list[tuple[str, int]], slowness: int, end: str
+) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        shrink(monkeypatch)
+        shelf = Shelf()
+        shelf.slowness = slowness
+        feeds = Feeds(shelf)
+        writer = Writer(shelf, feeds)
+        readers: list[Reader] = []
+        for step, count in steps:
+            match step:
+                case "join":
+                    readers.append(Reader(feeds, min(count, len(shelf.bodies))))
+                case "leave" if readers:
+                    gone = readers.pop(count % len(readers))
+                    await gone.leave()
+                    assert whole(gone, gone.start + len(gone.got))
+                case "look":
+                    await feeds.look()
+                case "rest":
+                    for _ in range(count):
+                        await asyncio.sleep(0)
+                case "here" | "elsewhere" | "in silence":
+                    writer.add(count, step)
+        writer.add(1, end, END)
+        async with asyncio.timeout(60):
+            await asyncio.gather(*(reader.task for reader in readers))
+        assert all(whole(reader, len(shelf.bodies)) for reader in readers)
+        assert feeds._feeds == {}
+
+
+@asynccontextmanager
+async def reading(
+    feeds: Feeds, *starts: int, standing: Standing | None = None
+) -> AsyncIterator[list[Reader]]:
+    """Let readers come, and wait for news; what was read until then is not counted."""
+    readers = [Reader(feeds, start, standing) for start in starts]
+    try:
+        await asyncio.sleep(0.01)
+        if isinstance(feeds._events, Shelf):
+            feeds._events.reads = 0
+        yield readers
+    finally:
+        for reader in readers:
+            await reader.leave()
+
+
+async def test_readers_in_this_process_do_not_ask_the_database_for_what_is_new() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, *[0] * 20) as readers:
+        for _ in range(50):
+            writer.add(2, "here")
+            await asyncio.sleep(0)
+        await eventually(lambda: all(whole(reader, 100) for reader in readers))
+        assert shelf.reads == 0
+
+
+async def test_what_another_process_wrote_is_read_once_for_all_readers() -> None:
+    shelf = Shelf()
+    shelf.slowness = 3
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, *[0] * 20) as readers:
+        for upto in (2, 4, 6):
+            writer.add(2, "elsewhere")
+            await eventually(lambda: all(whole(reader, upto) for reader in readers))  # noqa: B023 - at once
+        assert shelf.reads == 3
+
+
+async def test_a_look_asks_the_database_once_for_all_runs() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    async with reading(feeds, *[0] * 20) as readers:
+        await feeds.look()
+        await asyncio.sleep(0.01)
+        assert (shelf.looks, shelf.reads) == (1, 0)
+        Writer(shelf, feeds).add(3, "in silence")
+        await feeds.look()
+        await eventually(lambda: all(whole(reader, 3) for reader in readers))
+        assert (shelf.looks, shelf.reads) == (2, 1)
+        Writer(shelf, feeds).add(1, "here")
+        await feeds.look()
+        assert shelf.looks == 2
+
+
+async def test_what_we_told_others_ourselves_sends_nobody_to_the_database() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    async with reading(feeds, 0) as (reader,):
+        feeds.told(f"we,{RUN}:1")
+        await asyncio.sleep(0.01)
+        assert shelf.reads == 0
+        Writer(shelf, feeds).add(1, "here")
+        await eventually(lambda: whole(reader, 1))
+        assert shelf.reads == 0
+
+
+async def test_a_number_that_is_not_there_is_asked_for_once() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    async with reading(feeds, 0) as (reader,):
+        feeds.told(f"them,{RUN}:7")
+        await asyncio.sleep(0.01)
+        assert shelf.reads == 1
+        Writer(shelf, feeds).add(2, "here")
+        await eventually(lambda: whole(reader, 2))
+
+
+async def test_readers_wait_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waits, "FIRST_WAIT", 0.01)
+    shelf = Shelf()
+    Writer(shelf, feeds := Feeds(shelf)).add(3, "in silence")
+    shelf.away = True
+    async with reading(feeds, 0) as (reader,):
+        await eventually(lambda: shelf.reads > 2)
+        assert not reader.task.done()
+        shelf.away = False
+        await eventually(lambda: whole(reader, 3))
+
+
+async def test_what_is_told_while_the_database_is_asked_is_not_overlooked() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, 0) as (reader,):
+        shelf.answers.clear()
+        writer.add(2, "elsewhere")
+        await eventually(lambda: shelf.reads == 1)
+        writer.add(2, "elsewhere")
+        shelf.answers.set()
+        await eventually(lambda: whole(reader, 4))
+
+
+@pytest.mark.usefixtures("small")
+async def test_more_than_a_page_that_another_process_wrote_comes_without_another_signal() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    async with reading(feeds, 0) as (reader,):
+        Writer(shelf, feeds).add(20, "elsewhere")
+        await eventually(lambda: whole(reader, 20))
+
+
+async def test_who_leaves_while_it_reads_for_all_does_not_take_what_it_read_along() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, 0, 0) as (first, second):
+        shelf.answers.clear()
+        writer.add(1, "elsewhere")
+        await eventually(lambda: shelf.reads == 1)
+        await first.leave()
+        shelf.answers.set()
+        await eventually(lambda: whole(second, 1))
+
+
+async def test_a_signal_that_was_lost_is_made_good_by_looking_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    looking = asyncio.create_task(feeds.look_for_ever())
+    async with reading(feeds, 0) as (reader,):
+        Writer(shelf, feeds).add(3, "in silence")
+        await eventually(lambda: whole(reader, 3))
+    looking.cancel()
+    await asyncio.gather(looking, return_exceptions=True)
+
+
+@pytest.mark.usefixtures("small")
+async def test_35_a_reader_that_does_not_read_holds_nothing() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    writer.add(1, "in silence")
+    async with aclosing(feeds.follow(RUN, 0)) as slow:
+        got = [number(frame) for frame in await anext(slow)]
+        for _ in range(50):
+            writer.add(2, "here")
+        assert len(feeds._feeds[RUN]._frames) == 5
+        writer.add(1, "here", END)
+        async for frames in slow:
+            assert len(frames) <= 5
+            got += [number(frame) for frame in frames]
+    assert got == list(range(1, 103))
+
+
+async def test_a_reader_with_nothing_to_read_says_now_and_then_that_it_is_there() -> None:
+    feeds = Feeds(Shelf())
+    async with aclosing(feeds.follow(RUN, 0)) as stream:
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        await feeds.look()
+        assert await waiting == []
+
+
+async def test_it_says_so_while_the_database_is_away_too() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    async with aclosing(feeds.follow(RUN, 0)) as stream:
+        waiting = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.01)
+        shelf.away = True
+        await feeds.look()
+        assert await waiting == []
+
+
+@pytest.mark.parametrize("start", [0, 3, 9])
+async def test_the_reader_of_a_run_that_is_over_comes_to_its_end(start: int) -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    Writer(shelf, feeds).add(9, "in silence")
+    Writer(shelf, feeds).add(1, "in silence", END)
+    async with reading(feeds, start) as (reader,), asyncio.timeout(60):
+        await reader.task
+        assert whole(reader, 10)
+
+
+@pytest.mark.usefixtures("small")
+async def test_the_reader_of_a_run_that_is_deleted_comes_to_its_end() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, 0) as (ahead,), asyncio.timeout(60):
+        writer.add(20, "here")
+        await eventually(lambda: whole(ahead, 20))
+        shelf.bodies.clear()
+        behind = Reader(feeds, 3)
+        await behind.task
+        assert behind.got == []
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("start", [0, 5, 7])
+async def test_a_run_that_goes_on_after_its_end_is_read_to_its_last_one(start: int) -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    writer.add(6, "in silence")
+    writer.add(1, "in silence", END)
+    writer.add(2, "in silence")
+    async with (
+        reading(feeds, start, standing=Standing(live=True, newest=9)) as (reader,),
+        asyncio.timeout(60),
+    ):
+        await eventually(lambda: whole(reader, 9))
+        assert not reader.task.done()
+        writer.add(1, "here", END)
+        await reader.task
+        assert whole(reader, 10)
+
+
+async def test_who_comes_when_a_run_is_tried_again_waits_for_more_though_others_have_seen_its_end() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, 0) as (slow,), asyncio.timeout(60):
+        writer.add(1, "here", END)
+        again = Reader(feeds, 1, Standing(live=True, newest=1))
+        await eventually(lambda: feeds._feeds[RUN].readers >= 1)
+        writer.add(1, "here")
+        writer.add(1, "here", END)
+        await again.task
+        assert again.got == [2, 3]
+        await slow.task
+
+
+async def test_words_that_look_like_the_end_are_not_the_end() -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    async with reading(feeds, 0) as (reader,):
+        writer.add(1, "here", '{"type":"text_delta","text":"{\\"type\\":\\"run_ended\\"","n":%d}')
+        writer.add(1, "here")
+        await eventually(lambda: whole(reader, 2))
+        assert not reader.task.done()
+
+
+async def test_runs_are_apart_and_nothing_is_left_of_those_that_nobody_reads() -> None:
+    before = telemetry.READERS._value.get()
+    feeds = Feeds(Shelf())
+    one, other = feeds.follow("run_a", 0), feeds.follow("run_b", 0)
+    waiting = [asyncio.ensure_future(anext(stream)) for stream in (one, other)]
+    await asyncio.sleep(0.01)
+    assert telemetry.READERS._value.get() == before + 2
+    feeds.publish("run_a", 1, [DELTA % 1])
+    assert [number(frame) for frame in await waiting[0]] == [1]
+    assert not waiting[1].done()
+    waiting[1].cancel()
+    await asyncio.gather(waiting[1], return_exceptions=True)
+    for stream in (one, other):
+        await stream.aclose()
+    assert feeds._feeds == {}
+    assert telemetry.READERS._value.get() == before
+    feeds.publish("run_a", 2, [DELTA % 2])
+    assert feeds._feeds == {}
+
+
+async def test_an_event_is_turned_into_bytes_once() -> None:
+    feeds = Feeds(Shelf())
+    streams = [feeds.follow(RUN, 0) for _ in range(2)]
+    waiting = [asyncio.ensure_future(anext(stream)) for stream in streams]
+    await asyncio.sleep(0.01)
+    feeds.publish(RUN, 1, [DELTA % 1])
+    (one,), (other,) = await asyncio.gather(*waiting)
+    assert one is other
+    assert one == b'id: 1\ndata: {"type":"text_delta","n":1}\n\n'
+    for stream in streams:
+        await stream.aclose()
+
+
+@ON_BOTH_DATABASES
+async def test_a_real_log_is_read_by_many_who_come_and_go(database: Database) -> None:
+    claim, log = await first_run(database), Events(database)
+    feeds = Feeds(log)
+    at = 0
+
+    async def write(count: int, body: str = DELTA) -> None:
+        nonlocal at
+        bodies = [body % number for number in range(at + 1, at + count + 1)]
+        await log.write([_entry(claim, at + 1, bodies)])
+        at += count
+        if at % 2:
+            feeds.publish(claim.run, at - count + 1, bodies)
+        else:
+            feeds.told(f"them,{claim.run}:{at}")
+
+    got: dict[int, list[int]] = {}
+
+    async def read(start: int) -> None:
+        got[start] = []
+        async with aclosing(feeds.follow(claim.run, start)) as stream:
+            async for frames in stream:
+                got[start] += [number(frame) for frame in frames]
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        for turn in range(12):
+            await write(1 + 7 * turn)
+            group.create_task(read(at - 3 * turn))
+        await write(1, END)
+    for start, numbers in got.items():
+        assert numbers == list(range(start + 1, at + 1))
+
+
+def _entry(claim: Claim, first: int, bodies: list[str]) -> Entry:
+    return Entry(claim, first, bodies)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("start", [0, 3, 6, 7])
+async def test_a_former_end_is_none_for_who_comes_before_the_run_goes_on(start: int) -> None:
+    shelf = Shelf()
+    feeds = Feeds(shelf)
+    writer = Writer(shelf, feeds)
+    writer.add(6, "in silence")
+    writer.add(1, "in silence", END)
+    tried_again = Standing(live=True, newest=7)
+    async with reading(feeds, start, start, standing=tried_again) as readers, asyncio.timeout(60):
+        await eventually(lambda: all(whole(reader, 7) for reader in readers))
+        assert not any(reader.task.done() for reader in readers)
+        writer.add(1, "here")
+        writer.add(1, "here", END)
+        await asyncio.gather(*(reader.task for reader in readers))
+        assert all(whole(reader, 9) for reader in readers)

@@ -1,0 +1,145 @@
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import dbos
+import pytest
+import sqlalchemy
+from sqlalchemy import delete, text
+
+from moot.engine.runs import dbos as books
+from moot.engine.runs.dbos import Books
+from moot.store.database import Database
+from moot.store.schema import worker
+from moot.types.errors import StoreUnavailable
+from tests.databases import migrated
+from tests.store.running import OTHER, WORKER, first_run
+
+PENDING = (
+    "INSERT INTO dbos.workflow_status (workflow_uuid, status, executor_id) VALUES (:id, :status, :worker)"
+)
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> Database:
+    return Database(f"sqlite:///{tmp_path / 'moot.db'}")
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+async def test_a_file_has_books_beside_it_that_many_can_read_while_one_writes(file: Database) -> None:
+    await books.prepare(dbos, file)
+    assert books.file(file).name == "moot.runs.db"
+    assert {"workflow_status", "operation_outputs"} <= tables(books.file(file))
+    with closing(sqlite3.connect(books.file(file))) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+async def test_books_that_are_there_are_kept(file: Database) -> None:
+    await books.prepare(dbos, file)
+    with closing(sqlite3.connect(books.file(file))) as connection, connection:
+        connection.execute("CREATE TABLE ours (id)")
+    await books.prepare(dbos, file)
+    assert "ours" in tables(books.file(file))
+
+
+async def test_books_that_were_cut_off_while_they_were_made_are_begun_anew(
+    file: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(sqlite3.connect(books.file(file))) as connection:
+        connection.execute("CREATE TABLE dbos_migrations (version INTEGER NOT NULL PRIMARY KEY)")
+        connection.execute("CREATE TABLE workflow_status (workflow_uuid TEXT PRIMARY KEY)")
+    await books.prepare(dbos, file)
+    assert "operation_outputs" in tables(books.file(file))
+    assert "begun anew" in caplog.text
+
+
+async def test_a_step_returns_what_was_done_in_it(file: Database) -> None:
+    came: asyncio.Queue[tuple[str, int, str]] = asyncio.Queue()
+
+    async def part() -> str:
+        return "done"
+
+    async def execute(run: str, revision: int) -> None:
+        await came.put((run, revision, await opened.step("part", part)))
+
+    opened = await books.opened(file, WORKER, execute)
+    try:
+        await opened.start("run_1", 2)
+        assert await asyncio.wait_for(came.get(), 60) == ("run_1", 2, "done")
+    finally:
+        await opened.close()
+
+
+async def test_what_is_no_database_at_all_is_begun_anew(file: Database) -> None:
+    books.file(file).write_bytes(b"not a database, but long enough to be taken for one" * 20)
+    await books.prepare(dbos, file)
+    assert "operation_outputs" in tables(books.file(file))
+
+
+async def test_postgres_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(books, "AGAIN_SECONDS", 0.0)
+    asked: list[str] = []
+
+    def migrate(url: str) -> None:
+        asked.append(url)
+        if len(asked) < 3:
+            raise sqlalchemy.exc.OperationalError("SELECT 1", {}, OSError("nobody is there"))
+
+    monkeypatch.setattr(dbos.DBOS, "migrate", migrate)
+    await books.prepare(dbos, Database("postgresql://nobody@127.0.0.1:1/moot"))
+    assert len(asked) == 3
+    assert "nobody is there" in str([record.__dict__["reason"] for record in caplog.records])
+
+
+class Dead:
+    """DBOS, as far as a take-over needs it: `left` is what it could not hand on."""
+
+    def __init__(self, *left: str, away: bool = False) -> None:
+        self.DBOS = self
+        self.recovered: list[str] = []
+        self._left = left
+        self._away = away
+
+    def _recover_pending_workflows(self, workers: list[str]) -> None:
+        if self._away:
+            raise sqlalchemy.exc.OperationalError("SELECT 1", {}, OSError("nobody is there"))
+        self.recovered += workers
+
+    def list_workflows(self, **_: Any) -> tuple[str, ...]:
+        return self._left
+
+
+async def test_a_take_over_is_tried_again_until_nothing_is_left() -> None:
+    await Books(done := Dead(), nothing).recover(WORKER)
+    assert done.recovered == [WORKER]
+    with pytest.raises(StoreUnavailable, match="could be taken over yet"):
+        await Books(Dead("run_1"), nothing).recover(WORKER)
+    with pytest.raises(StoreUnavailable, match="cannot be read"):
+        await Books(Dead(away=True), nothing).recover(WORKER)
+
+
+async def nothing(_run: str, _revision: int) -> None:
+    """Do nothing for a run."""
+
+
+async def test_strangers_are_those_who_have_runs_and_are_no_workers(tmp_path: Path) -> None:
+    async with migrated("postgres", tmp_path) as database:
+        await books.prepare(dbos, database)
+        await first_run(database)
+        rows = [("1", "PENDING", WORKER), ("2", "PENDING", "gone"), ("3", "SUCCESS", "long gone")]
+        async with database.write() as connection:
+            for id, status, name in rows:
+                await connection.execute(text(PENDING), {"id": id, "status": status, "worker": name})
+        assert await books.strangers(database) == ["gone"]
+        async with database.write() as connection:
+            await connection.execute(delete(worker).where(worker.c.id == WORKER))
+        assert sorted(await books.strangers(database)) == ["gone", WORKER]
+        assert OTHER not in await books.strangers(database)

@@ -1,0 +1,216 @@
+"""A run that nobody keeps: read as it comes, stopped when its reader leaves, and paid for all that was said."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from unittest.mock import MagicMock
+
+import pytest
+
+from moot.engine.runs import ephemeral as module
+from moot.engine.runs.ephemeral import WAITING, Relay, Sitting, Sittings, check_files
+from moot.providers.keys import KeyRing
+from moot.providers.registry import Resolved
+from moot.streaming.cancellation import Stop
+from moot.types.billing import Charge
+from moot.types.discussions import Message
+from moot.types.errors import OverBudget, UsageError
+from moot.types.events import Event, RunEnded, TextDelta, TurnEnded
+from moot.types.participants import seat
+from moot.types.requests import File, assistant, user
+from moot.types.run_plan import Plan
+from tests.engine.tables import SPEAKER, Recorded
+
+
+@pytest.fixture
+def relay() -> Relay[int]:
+    return Relay()
+
+
+async def told(relay: Relay[int], *numbers: int) -> None:
+    for number in numbers:
+        await relay.tell([number])
+    await relay.end()
+
+
+async def settled() -> None:
+    """Let everybody go on as far as they can."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_what_is_told_is_read_in_its_order_and_to_its_end(relay: Relay[int]) -> None:
+    telling = asyncio.create_task(told(relay, *range(3 * WAITING)))
+    read = [number async for some in relay.read() for number in some]
+    await telling
+    assert read == list(range(3 * WAITING))
+
+
+async def test_a_reader_that_waits_looks_up_now_and_then(
+    relay: Relay[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.001)
+    async with aclosing(relay.read()) as reading:
+        assert await anext(reading) == []
+        assert await anext(reading) == []
+        await relay.tell([1])
+        assert [1] in [await anext(reading), await anext(reading)], "and misses nothing"
+
+
+async def test_who_tells_waits_for_a_slow_reader(relay: Relay[int]) -> None:
+    telling = asyncio.create_task(told(relay, *range(WAITING + 1)))
+    await settled()
+    assert relay._waiting.qsize() == WAITING
+    assert not telling.done()
+    async with aclosing(relay.read()) as reading:
+        assert await anext(reading) == [0]
+        await settled()
+        assert relay._waiting.qsize() == WAITING
+    async with asyncio.timeout(60):
+        await telling
+
+
+async def test_nobody_waits_for_a_reader_that_has_left(relay: Relay[int]) -> None:
+    telling = asyncio.create_task(told(relay, *range(3 * WAITING)))
+    async with aclosing(relay.read()) as reading:
+        await anext(reading)
+    async with asyncio.timeout(60):
+        await telling
+    assert relay._waiting.qsize() <= 1
+
+
+async def test_it_is_over_when_all_was_read(relay: Relay[int]) -> None:
+    telling = asyncio.create_task(told(relay, 1))
+    async with aclosing(relay.read()) as reading:
+        assert await anext(reading) == [1]
+        await settled()
+        assert not telling.done(), "the reader has not come back"
+        with pytest.raises(StopAsyncIteration):
+            await anext(reading)
+    await telling
+
+
+async def test_a_reader_does_not_wait_for_who_was_lost(
+    relay: Relay[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.001)
+    await relay.tell([1])
+    relay.close()
+    assert [some async for some in relay.read()] == [[1]]
+
+
+class Till:
+    def __init__(self, *, empty: bool = False) -> None:
+        self.paid: list[Charge] = []
+        self._empty = empty
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        if self._empty:
+            raise OverBudget("Nothing is left.")
+        yield
+
+    async def pay(self, charges: Sequence[Charge]) -> None:
+        self.paid += charges
+
+
+def sitting(*scripts: str, provider: Recorded | None = None, earlier: tuple[Message, ...] = ()) -> Sitting:
+    provider = provider or Recorded({})
+    participants = seat(scripts)
+    chains = {who.id: (Resolved(who.model, provider, who.model, KeyRing(())),) for who in participants}
+    plan = Plan(
+        mode="parallel" if len(scripts) > 1 else "single", participants=participants, introduced=False
+    )
+    return Sitting(plan=plan, question=user("Why?"), chains=chains, earlier=earlier)
+
+
+async def emptied(sittings: Sittings) -> None:
+    async with asyncio.timeout(60):
+        while len(sittings):
+            await asyncio.sleep(0.001)
+
+
+async def test_its_events_are_read_as_they_come_and_each_turn_is_paid() -> None:
+    sittings, till = Sittings(SPEAKER), Till()
+    heard: list[Event] = [e async for some in sittings.hold(sitting("echo", "echo"), till) for e in some]
+    assert isinstance(heard[-1], RunEnded)
+    assert [event.seq for event in heard] == list(range(1, len(heard) + 1))
+    assert [charge.purpose for charge in till.paid] == ["answer", "answer"]
+    await emptied(sittings)
+
+
+async def test_what_was_said_before_is_told() -> None:
+    provider = Recorded({})
+    said = (
+        Message(id="m1", discussion="", run="earlier/1", role="user", content="One?", number=1),
+        Message(
+            id="m2",
+            discussion="",
+            run="earlier/1",
+            role="assistant",
+            content="Yes.",
+            participant="alpha",
+            number=2,
+        ),
+    )
+    async for _ in Sittings(SPEAKER).hold(sitting("echo", provider=provider, earlier=said)):
+        pass
+    (asked,) = provider.asked
+    assert asked.messages == (user("One?"), assistant("Yes."), user("Why?"))
+
+
+async def test_whoever_leaves_stops_it_and_pays_for_what_was_said() -> None:
+    sittings, till = Sittings(SPEAKER), Till()
+    async with asyncio.timeout(60), aclosing(sittings.hold(sitting("endless"), till)) as told:
+        async for some in told:
+            if any(isinstance(event, TextDelta) for event in some):
+                break
+    await emptied(sittings)
+    assert len(till.paid) == 1
+
+
+async def test_it_can_be_stopped_and_read_to_its_end() -> None:
+    stop = Stop()
+    turns: list[str] = []
+    async for some in Sittings(SPEAKER).hold(sitting("endless"), stop=stop):
+        turns += [event.status for event in some if isinstance(event, TurnEnded)]
+        if any(isinstance(event, TextDelta) for event in some):
+            stop.request()
+    assert turns == ["stopped"]
+
+
+async def test_where_nothing_is_left_it_does_not_begin() -> None:
+    provider = Recorded({})
+    with pytest.raises(OverBudget):
+        async for _ in Sittings(SPEAKER).hold(sitting("echo", provider=provider), Till(empty=True)):
+            pass
+    assert provider.asked == []
+
+
+async def test_when_all_end_readers_are_told() -> None:
+    sittings = Sittings(SPEAKER)
+    last: list[Event] = []
+    async with asyncio.timeout(60):
+        async for some in sittings.hold(sitting("endless")):
+            last = some or last
+            if any(isinstance(event, TextDelta) for event in some):
+                closing = asyncio.create_task(sittings.close())
+        await closing
+    assert isinstance(last[-1], RunEnded)
+    assert last[-1].status == "stopped"
+
+
+def test_a_file_that_somebody_cannot_read_is_refused_before_anybody_is_asked() -> None:
+    def model(*kinds: str) -> MagicMock:
+        resolved = MagicMock()
+        resolved.name = "lab/model"
+        resolved.provider.profile.return_value.files = kinds
+        return resolved
+
+    plan = Plan(mode="parallel", participants=seat(("lab/one", "lab/two")))
+    cat = File("cat.png", "image/png", b"")
+    chains = {"alpha": [model("text", "image")], "beta": [model("text")]}
+    with pytest.raises(UsageError, match=r"Beta \(lab/model\) takes no image files such as cat.png"):
+        check_files(plan, chains, [cat])
+    check_files(plan, chains, [])
+    check_files(plan, chains | {"beta": [model("image")]}, [cat])

@@ -1,0 +1,189 @@
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from moot.engine.runs.inline import RunLog, run
+from moot.engine.turns.model_caller import Speaker
+from moot.prompts.attachments import question
+from moot.providers.keys import KeyRing
+from moot.providers.registry import Resolved
+from moot.providers.scripted.scripts import Script
+from moot.streaming.cancellation import Stop
+from moot.types.chunks import Text
+from moot.types.events import Event, RunEnded, RunStarted, TextDelta, TurnEnded
+from moot.types.model_info import Profile
+from moot.types.participants import Participant, seat
+from moot.types.requests import File, Message, assistant, user
+from moot.types.run_plan import Plan
+from tests.engine.tables import Recorded
+
+QUESTION = user("What is a moot?")
+
+
+async def play(
+    *names: str,
+    mode: str = "parallel",
+    stop: Stop | None = None,
+    asked: Message = QUESTION,
+    provider: Recorded | None = None,
+    heard: Callable[[list[Event]], None] = lambda _: None,
+) -> list[Event]:
+    """Put a question to scripts of these names, and return all that a reader is told; `heard` looks on."""
+    events: list[Event] = []
+    provider = provider or Recorded({})
+
+    def reader(more: Sequence[Event]) -> None:
+        events.extend(more)
+        heard(events)
+
+    participants = seat(names)
+    chains = {who.id: (Resolved(who.model, provider, who.model, KeyRing(())),) for who in participants}
+    plan = Plan(mode=mode, participants=participants, introduced=False)
+    ended = await run(plan, asked, chains, RunLog(reader), Speaker(backoff=0.001), stop or Stop())
+    assert isinstance(events[0], RunStarted)
+    assert isinstance(events[-1], RunEnded)
+    assert events[-1].status == ended.status
+    return events
+
+
+def ends(events: list[Event]) -> dict[str, str]:
+    return {event.participant: event.status for event in events if isinstance(event, TurnEnded)}
+
+
+def status(events: list[Event]) -> str:
+    return events[-1].status if isinstance(events[-1], RunEnded) else "not ended"
+
+
+async def test_all_speak_at_the_same_time_and_the_log_has_no_gaps() -> None:
+    events = await play("steady", "steady", "echo")
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    speakers = [event.participant for event in events if isinstance(event, TextDelta)]
+    assert speakers[:6] != sorted(speakers[:6])  # interleaved
+    assert ends(events) == {"alpha": "completed", "beta": "completed", "gamma": "completed"}
+
+
+async def test_one_failing_lane_never_hurts_another() -> None:
+    events = await play("unauthorized", "echo", "reset")
+    assert ends(events) == {"alpha": "failed", "beta": "completed", "gamma": "partial"}
+    assert status(events) == "completed"
+
+
+async def test_a_run_fails_only_when_all_failed() -> None:
+    assert status(await play("unauthorized", "forbidden")) == "failed"
+
+
+async def test_a_stop_ends_all_and_keeps_what_came() -> None:
+    stop = Stop()
+
+    def stopping(events: list[Event]) -> None:
+        if "gamma" in ends(events) and any(
+            isinstance(one, TextDelta) and one.participant == "alpha" for one in events
+        ):
+            stop.request()
+
+    events = await play("steady", "silence", "echo", stop=stop, heard=stopping)
+    assert ends(events) == {"alpha": "stopped", "beta": "stopped", "gamma": "completed"}
+    assert status(events) == "stopped"
+    (stopped,) = [e for e in events if isinstance(e, TurnEnded) and e.participant == "alpha"]
+    assert stopped.message.text == "".join(
+        event.text for event in events if isinstance(event, TextDelta) and event.participant == "alpha"
+    )
+
+
+async def test_every_turn_ends_once_and_after_all_it_said() -> None:
+    events = await play("steady", "flaky", "unauthorized", mode="consensus")
+    turns = [(e.round, e.participant) for e in events if isinstance(e, TurnEnded)]
+    assert turns == [(round_, who) for round_ in range(2) for who in ("alpha", "beta", "gamma")]
+    ended: set[tuple[int, str]] = set()
+    for event in events:
+        if isinstance(event, TextDelta):
+            assert (event.round, event.participant) not in ended
+        if isinstance(event, TurnEnded):
+            ended.add((event.round, event.participant))
+
+
+async def test_a_question_is_sent_as_it_was_put() -> None:
+    provider = Recorded({})
+    asked = question("What is it?", "one\ntwo", [File("cat.png", "image/png", b"\x89PNG")])
+    await play("echo", "echo", asked=asked, provider=provider)
+    assert [request.messages for request in provider.asked] == [(asked,), (asked,)]
+    assert {request.system for request in provider.asked} == {""}
+
+
+async def test_in_later_rounds_the_material_is_still_with_the_question() -> None:
+    provider = Recorded({})
+    asked = question("What is it?", "one\ntwo")
+    await play("echo", "echo", mode="consensus", asked=asked, provider=provider)
+    first, _, again, _ = provider.asked
+    assert first.messages == (asked,)
+    assert again.messages[:2] == (asked, assistant(_words(asked)))
+
+
+def _words(asked: Message) -> str:
+    return "\n\n".join(part.text for part in asked.parts if isinstance(part, Text))
+
+
+@pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
+async def test_one_model_can_be_asked_in_any_mode(mode: str) -> None:
+    assert status(await play("echo", mode=mode)) == "completed"
+
+
+async def test_where_no_advisor_is_active_the_first_gives_a_plain_answer() -> None:
+    provider = Recorded({"any": Script(answer="Four.")})
+    who = Participant("alpha", "Alpha", "any", active=False)
+    plan = Plan(mode="advisors", participants=(who,), personas={"alpha": "You are a carpenter."})
+    chains = {"alpha": (Resolved("any", provider, "any", KeyRing(())),)}
+    events: list[Event] = []
+    await run(plan, user("Two and two?"), chains, RunLog(events.extend), Speaker(), Stop())
+    assert ends(events) == {"alpha": "completed"}
+    (asked,) = provider.asked
+    assert (asked.system, asked.messages) == ("", (user("Two and two?"),))
+
+
+async def test_an_advisor_is_told_when_it_was_asked_and_no_more_than_its_model_can_hold() -> None:
+    provider = Small({})
+    await play("echo", mode="advisors", provider=provider, asked=question("What now?", "word " * 9000))
+    (asked,) = provider.asked
+    (words,) = [part.text for part in asked.messages[-1].parts if isinstance(part, Text)][-1:]
+    assert re.fullmatch(r"\[20\d\d-\d\d-\d\d \d\d:\d\d\] What now\?", words)
+    assert provider.looked_up == ["echo"]
+
+
+class Small(Recorded):
+    """A model that can hold little."""
+
+    def __init__(self, scripts: Mapping[str, Script]) -> None:
+        super().__init__(scripts)
+        self.looked_up: list[str] = []
+
+    def profile(self, model: str) -> Profile:
+        self.looked_up.append(model)
+        return Profile(context=2048)
+
+
+async def test_events_are_numbered_without_gaps_and_stamped() -> None:
+    read: list[Event] = []
+
+    def reader(events: Sequence[Event]) -> None:
+        read.extend(events)
+
+    log = RunLog(reader)
+    await log.append([RunStarted(participants=())])
+    await log.append([RunEnded(status="completed"), RunEnded(status="completed")])
+    assert [event.seq for event in read] == [1, 2, 3]
+    assert {event.run for event in read} == {log.run}
+    assert all(event.at > 0 for event in read)
+    assert [event.at for event in read] == sorted(event.at for event in read)
+
+
+async def test_a_reader_that_takes_its_time_is_waited_for() -> None:
+    read: list[Event] = []
+
+    async def reader(events: Sequence[Event]) -> None:
+        await asyncio.sleep(0)
+        read.extend(events)
+
+    await RunLog(reader).append([RunStarted(participants=())])
+    assert len(read) == 1

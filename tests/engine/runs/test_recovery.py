@@ -1,0 +1,164 @@
+import json
+
+import pytest
+
+from moot.engine.runs.recovery import Remains, message, unfinished
+from moot.store.runs.runs import Claim
+from moot.types.actions import Action
+from moot.types.chunks import Usage
+from moot.types.drawing import Open
+from moot.types.events import (
+    ActionDropped,
+    ActionTaken,
+    Answer,
+    Event,
+    Notice,
+    Reason,
+    RunStarted,
+    Seat,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
+from moot.types.participants import seat
+from moot.types.run_plan import Plan
+
+ALPHA = {"participant": "alpha", "stage": "round", "round": 1}
+BETA = {"participant": "beta", "stage": "round", "round": 1}
+MODEL = "lab/one"
+
+
+def started(who: dict[str, object], attempt: int = 1) -> Event:
+    return TurnStarted(**who, attempt=attempt, model=MODEL)  # type: ignore[arg-type]
+
+
+def text(who: dict[str, object], words: str) -> Event:
+    return TextDelta(**who, text=words)  # type: ignore[arg-type]
+
+
+def ended(who: dict[str, object]) -> Event:
+    return TurnEnded(
+        **who,  # type: ignore[arg-type]
+        status="completed",
+        message=Answer("All."),
+        model=MODEL,
+        usage=Usage(),
+        cost=0.0,
+    )
+
+
+def test_only_turns_without_an_end_are_left() -> None:
+    log = [
+        RunStarted(participants=()),
+        started(ALPHA),
+        started(BETA),
+        text(BETA, "All"),
+        text(ALPHA, "So "),
+        ended(BETA),
+        text(ALPHA, "far"),
+        Notice(kind="resumed", message="", participant="alpha"),
+    ]
+    left = unfinished(log)
+    assert left == {
+        Seat("alpha", "round", 1): Remains(Seat("alpha", "round", 1), MODEL, Answer("So far")),
+    }
+
+
+def test_a_new_attempt_makes_the_earlier_words_void() -> None:
+    log = [started(ALPHA), text(ALPHA, "Old"), started(ALPHA, 2), text(ALPHA, "New")]
+    assert [left.answer.text for left in unfinished(log).values()] == ["New"]
+
+
+def test_thoughts_are_kept_apart_and_text_that_was_taken_back_is_gone() -> None:
+    log = [
+        started(ALPHA),
+        text(ALPHA, "Hm"),
+        TextRetracted(**ALPHA),  # type: ignore[arg-type]
+        ThoughtDelta(**ALPHA, text="Hm"),  # type: ignore[arg-type]
+        text(ALPHA, "Yes"),
+    ]
+    assert [left.answer for left in unfinished(log).values()] == [Answer("Yes", "Hm")]
+
+
+def does(who: dict[str, object], action: Action) -> Event:
+    return ActionTaken(**who, id="act_1", action=action)  # type: ignore[arg-type]
+
+
+def test_what_was_done_is_kept_with_what_was_said_in_its_order() -> None:
+    log = [
+        started(ALPHA),
+        text(ALPHA, "Look "),
+        text(ALPHA, "here."),
+        does(ALPHA, Open()),
+        text(ALPHA, " And th"),
+        ActionDropped(**ALPHA, name="wb_dance", reason="There is no such action."),  # type: ignore[arg-type]
+    ]
+    (left,) = unfinished(log).values()
+    end = left.ended(None)
+    assert (end.status, end.message.text) == ("partial", "Look here. And th")
+    assert json.loads(end.message.script) == [
+        {"type": "text", "content": "Look here."},
+        {"type": "action", "name": "wb_open", "params": {}},
+        {"type": "text", "content": " And th"},
+    ]
+    assert end.usage.output > 0
+
+
+def test_a_turn_that_only_did_something_has_not_failed() -> None:
+    (left,) = unfinished([started(ALPHA), does(ALPHA, Open())]).values()
+    assert (left.ended(None).status, left.ended(None).message.text) == ("partial", "")
+
+
+def test_a_new_attempt_makes_what_was_done_void() -> None:
+    log = [started(ALPHA), does(ALPHA, Open()), started(ALPHA, 2), text(ALPHA, "New")]
+    assert [left.answer for left in unfinished(log).values()] == [Answer("New")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "words", "status"),
+    [
+        ("stopped_by_user", "So far", "stopped"),
+        ("follow_up_interrupt", "So far", "interrupted"),
+        ("follow_up_interrupt", "", "interrupted"),
+        (None, "So far", "partial"),
+        (None, "", "failed"),
+    ],
+)
+def test_a_turn_ends_with_what_was_seen_of_it(reason: Reason | None, words: str, status: TurnStatus) -> None:
+    end = Remains(Seat("alpha", "round", 1), MODEL, Answer(words)).ended(reason)
+    assert (end.status, end.message.text, end.model) == (status, words, MODEL)
+    assert end.usage == Usage(output=-(-len(words) // 4), estimated=True)
+    assert end.cost is None
+
+
+def test_its_message_says_who_spoke_to_whom() -> None:
+    plan = Plan(mode="consensus", participants=seat((MODEL, MODEL)), to=("alpha",))
+    claim = Claim(run="run_1", tenant="tenant", discussion="dis_1", plan=plan, epoch=2, seq=7, place=1)
+    kept = message(claim, Remains(Seat("alpha", "round", 1), MODEL, Answer("So far", "Hm")).ended(None))
+    assert (kept.discussion, kept.run, kept.role, kept.audience) == (
+        "dis_1",
+        "run_1",
+        "assistant",
+        ("alpha",),
+    )
+    assert (kept.participant, kept.name, kept.stage, kept.round) == ("alpha", "Alpha", "round", 1)
+    assert (kept.content, kept.thoughts, kept.status, kept.provider) == ("So far", "Hm", "partial", "lab")
+
+
+def test_calls_are_kept_with_the_words_before_them_and_void_with_a_new_attempt() -> None:
+    call = ToolCalled(**ALPHA, call_id="call_1", name="a/b", arguments="{}")  # type: ignore[arg-type]
+    returned = {"call_id": "call_1", "name": "a/b", "content": "Yes.", "is_error": False, "seconds": 0.5}
+    came = ToolReturned(**ALPHA, **returned)  # type: ignore[arg-type]
+    told = [started(ALPHA), text(ALPHA, "Let me."), call]
+    (cut,) = unfinished(told).values()
+    (use,) = cut.answer.tools
+    assert (use.said, use.is_error, use.content) == (7, True, "It was cut off before it had returned.")
+    (whole,) = unfinished([*told, came]).values()
+    assert [(one.content, one.seconds) for one in whole.answer.tools] == [("Yes.", 0.5)]
+    (anew,) = unfinished([*told, came, started(ALPHA, 2)]).values()
+    assert anew.answer.tools == ()

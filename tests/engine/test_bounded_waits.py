@@ -1,0 +1,74 @@
+import asyncio
+
+import pytest
+
+from moot.engine import waits as module
+from moot.engine.waits import bounded
+from moot.streaming.cancellation import Stop
+
+
+async def never() -> str:
+    await asyncio.Event().wait()
+    return ""
+
+
+async def test_what_is_done_in_time_is_returned() -> None:
+    async def soon() -> str:
+        return "done"
+
+    assert await bounded(soon(), 60, Stop()) == "done"
+
+
+async def test_no_more_time_is_waited_than_there_is() -> None:
+    assert await bounded(never(), 0.01, Stop()) is None
+
+
+async def test_a_stop_comes_before_the_time_is_over_also_one_that_was_there_before() -> None:
+    stop = Stop()
+    asyncio.get_running_loop().call_soon(stop.request)
+    async with asyncio.timeout(60):
+        assert await bounded(never(), 600, stop) is None
+        assert await bounded(never(), 600, stop) is None
+
+
+async def test_work_that_does_not_leave_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAVING_SECONDS", 0.01)
+    over = asyncio.Event()
+
+    async def stubborn() -> str:
+        while not over.is_set():
+            try:
+                await over.wait()
+            except asyncio.CancelledError:
+                continue
+        return ""
+
+    assert await bounded(stubborn(), 0.01, Stop()) is None
+    over.set()
+
+
+async def test_what_it_raises_is_passed_on() -> None:
+    async def broken() -> str:
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011
+        await bounded(broken(), 60, Stop())
+
+
+async def test_whoever_waits_may_be_cancelled_and_the_work_is_too() -> None:
+    gone = asyncio.Event()
+
+    async def work() -> str:
+        try:
+            return await never()
+        finally:
+            gone.set()
+
+    waiting = asyncio.create_task(bounded(work(), 600, Stop()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    async with asyncio.timeout(60):
+        await gone.wait()

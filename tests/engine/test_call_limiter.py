@@ -1,0 +1,54 @@
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from moot.engine.call_limiter import Admission
+from moot.store.database import Database
+from moot.store.migrate import migrate
+from moot.store.rate_limits import Rates
+from tests.databases import KINDS, database_url, migrated
+
+
+@pytest.fixture(params=KINDS)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with migrated(request.param, tmp_path) as database:
+        yield database
+
+
+async def test_calls_beyond_those_of_a_minute_are_told_when_to_ask_again(database: Database) -> None:
+    admission = Admission(database, Rates(database), 3)
+    waits = await asyncio.gather(*(admission.wait() for _ in range(9)))
+    assert waits.count(None) == 3
+    assert all(0 < wait <= 20 for wait in waits if wait is not None)
+
+
+async def test_all_workers_on_one_postgres_count_together(tmp_path: Path) -> None:
+    async with database_url("postgres", tmp_path) as url, Database(url) as one, Database(url) as other:
+        await migrate(one)
+        workers = [Admission(database, Rates(database), 3) for database in (one, other)]
+        waits = await asyncio.gather(*(workers[n % 2].wait() for n in range(10)))
+    assert waits.count(None) == 3
+
+
+async def test_those_who_ask_at_the_same_time_are_counted_together(tmp_path: Path) -> None:
+    async with migrated("postgres", tmp_path) as database:
+        rates = Counting(database)
+        admission = Admission(database, rates, 100)
+        assert await asyncio.gather(*(admission.wait() for _ in range(12))) == [None] * 12
+        assert sum(rates.counts) == 12
+        assert len(rates.counts) < 12
+        assert [await admission.wait() for _ in range(2)] == [None, None]
+
+
+class Counting(Rates):
+    """Remembers how many were counted at once."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.counts: list[int] = []
+
+    async def take(self, name: str, a_minute: int, burst: int | None = None, count: int = 1) -> float | None:
+        self.counts.append(count)
+        return await super().take(name, a_minute, burst, count)

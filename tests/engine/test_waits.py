@@ -1,0 +1,54 @@
+import logging
+
+import pytest
+
+from moot.engine.waits import patiently
+from moot.types.errors import StoreUnavailable
+
+
+class Away:
+    """A database that answers when it was asked often enough."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    async def ask(self) -> str:
+        self.times -= 1
+        if self.times >= 0:
+            raise StoreUnavailable("The database is busy.")
+        return "there"
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Do not wait, only note for how long."""
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("asyncio.sleep", sleep)
+    return waited
+
+
+async def test_what_is_there_is_not_waited_for(waits: list[float]) -> None:
+    assert await patiently(Away(0).ask) == "there"
+    assert waits == []
+
+
+async def test_what_is_away_is_asked_again_ever_more_seldom_and_it_is_said_why(
+    waits: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert await patiently(Away(7).ask) == "there"
+    assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    assert {record.__dict__["reason"] for record in caplog.records} == {"The database is busy."}
+
+
+async def test_what_goes_wrong_otherwise_is_not_tried_again(waits: list[float]) -> None:
+    async def ask() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await patiently(ask)
+    assert waits == []

@@ -1,0 +1,90 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from moot.engine.tools.approvals import Answers
+from moot.engine.tools.catalog import Tooling
+from moot.engine.tools.insight_search import InsightSearch
+from moot.store.accounts.tool_servers import ToolServers
+from moot.store.billing.budgets import Budgets
+from moot.store.database import Database
+from moot.store.encryption import Sealer
+from moot.store.library.insights import Insights, Vectors
+from moot.store.schema import account
+from moot.tools.config import ServerConfig
+from moot.types.errors import UsageError
+from moot.types.participants import Participant
+from tests.server.talking import SECRET
+from tests.store.people import ANNA, BERT, discuss, settled
+from tests.store.running import claim, start
+from tests.tools.servers import COMMAND
+
+CONFIG = ServerConfig(command=COMMAND)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    async with settled("sqlite", tmp_path) as database:
+        yield database
+
+
+def tooling(database: Database, *, anywhere: bool = False) -> Tooling:
+    return Tooling(
+        database,
+        {"notes": CONFIG},
+        {},
+        ToolServers(database, Sealer(SECRET)),
+        InsightSearch(Insights(database), Vectors(database)),
+        Budgets(database),
+        anywhere=anywhere,
+    )
+
+
+async def test_what_a_tenant_may_name(database: Database) -> None:
+    await ToolServers(database, Sealer(SECRET)).put(ANNA, "mine", "https://tools.example", {})
+    here = tooling(database)
+    await here.check(ANNA, ("moot", "notes/anything", "mine"), "tools")
+    with pytest.raises(UsageError, match="tools: there is no tool server 'mine'"):
+        await here.check(BERT, ("mine",), "tools")
+
+
+async def test_all_servers_of_a_tenant_are_listed_and_one_that_fails_says_why(database: Database) -> None:
+    await ToolServers(database, Sealer(SECRET)).put(ANNA, "mine", "https://127.0.0.1:9", {})
+    own, notes, mine = await tooling(database).listing(ANNA)
+    assert [(one.name, one.whose) for one in (own, notes, mine)] == [
+        ("moot", "moot"),
+        ("notes", "server"),
+        ("mine", "own"),
+    ]
+    assert own.tools
+    assert notes.tools
+    assert (mine.tools, bool(mine.error)) == ((), True)
+
+
+async def test_the_tools_of_a_run_are_those_of_its_tenant_and_the_operator_comes_first(
+    database: Database,
+) -> None:
+    stored = ToolServers(database, Sealer(SECRET))
+    await stored.put(ANNA, "notes", "https://127.0.0.1:9", {})
+    await stored.put(ANNA, "mine", "https://127.0.0.1:9", {})
+    claimed = await claim(database, (await start(database, await discuss(database))).id)
+    workshop = tooling(database).workshop(claimed, Answers())
+    who = Participant("alpha", "Alpha", "m", tools=("moot/search_knowledge", "notes/look_up", "mine", "gone"))
+    kit = await workshop.kit(who)
+    await workshop.aclose()
+    assert kit.toolkit is not None
+    assert [tool.name for tool in kit.toolkit.offered] == ["moot__search_knowledge", "notes__look_up"]
+    private, gone = kit.troubles
+    assert private.startswith("The host 127.0.0.1 is in a private network")
+    assert gone == "There is no tool server 'gone' any more. Its tools are left out."
+
+
+async def test_a_budget_that_is_spent_is_said_in_words(database: Database) -> None:
+    async with database.write() as connection:
+        await connection.execute(update(account).where(account.c.id == ANNA).values(budget=1.0))
+    claimed = await claim(database, (await start(database, await discuss(database))).id)
+    workshop = tooling(database).workshop(claimed, Answers())
+    assert await workshop.over_budget(0.5) is None
+    assert "This week's budget of $1.00 is spent" in (await workshop.over_budget(1.5) or "")

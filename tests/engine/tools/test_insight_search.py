@@ -1,0 +1,145 @@
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.engine.tools.insight_search import A_TIME, InsightSearch, blended, packed, similarities
+from moot.store.database import Database
+from moot.store.library.insights import Insights, Vectors
+from moot.store.library.projects import Projects
+from moot.types.errors import ProviderError
+from moot.types.faults import fault
+from moot.types.projects import Project, ProjectDraft
+from tests.databases import SLOW_ON_POSTGRES
+from tests.store.finding import insight
+from tests.store.people import ANNA, BERT, discuss, settled
+
+SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1, allow_subnormal=False))
+
+
+class Letters:
+    """An embedder for which texts mean the same that have the same vowels, and that counts what it is asked."""
+
+    name = "test/letters"
+
+    def __init__(self, *, broken: bool = False) -> None:
+        self.asked: list[list[str]] = []
+        self.broken = broken
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        self.asked.append(list(texts))
+        if self.broken:
+            raise ProviderError(fault("network", "Nothing answers."))
+        return [[float(text.lower().count(vowel)) for vowel in "aeiou"] for text in texts]
+
+
+@pytest.fixture(params=SLOW_ON_POSTGRES)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with settled(request.param, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+async def moot(database: Database) -> Project:
+    return await Projects(database).create(ANNA, ProjectDraft(name="Moot"))
+
+
+async def learn(database: Database, project: str, *titles: str) -> None:
+    about = await discuss(database, ANNA, "Hello", project=project)
+    found = [insight(title, "zzz") for title in titles]
+    await Insights(database).keep_export(ANNA, about.id, "We met.", 0.5, found)
+
+
+def search(database: Database, embedder: Letters | None = None) -> InsightSearch:
+    return InsightSearch(Insights(database), Vectors(database), embedder)
+
+
+async def titles(searching: InsightSearch, project: str, q: str, limit: int = 10) -> list[str]:
+    return [one.title for one in await searching.find(ANNA, project, q, limit)]
+
+
+async def test_without_an_embedder_words_decide(database: Database, moot: Project) -> None:
+    await learn(database, moot.id, "banana", "bandana", "kiwi")
+    assert set(await titles(search(database), moot.id, "ban")) == {"banana", "bandana"}
+    assert await titles(search(database), moot.id, "mango") == []
+    assert len(await titles(search(database), moot.id, "ban", limit=1)) == 1
+
+
+async def test_with_one_meaning_counts_most_and_words_help(database: Database, moot: Project) -> None:
+    await learn(database, moot.id, "kiwi", "salad", "ananas")
+    searching = search(database, Letters())
+    assert set(await titles(searching, moot.id, "banana", limit=2)) == {"salad", "ananas"}
+    assert await titles(searching, moot.id, "salad", limit=1) == ["salad"]
+    assert await titles(searching, moot.id, "ananas", limit=1) == ["ananas"]
+
+
+async def test_insights_get_their_vectors_once_with_the_first_search(
+    database: Database, moot: Project
+) -> None:
+    await learn(database, moot.id, "kiwi", "banana")
+    embedder = Letters()
+    for _ in range(2):
+        await titles(search(database, embedder), moot.id, "mango")
+    assert embedder.asked == [["mango", "banana\nzzz", "kiwi\nzzz"], ["mango"]]
+
+
+async def test_many_insights_get_their_vectors_bit_by_bit(database: Database, moot: Project) -> None:
+    await learn(database, moot.id, *(f"insight {n}" for n in range(A_TIME + 1)))
+    embedder = Letters()
+    for _ in range(3):
+        await titles(search(database, embedder), moot.id, "mango")
+    assert [len(texts) - 1 for texts in embedder.asked] == [A_TIME, 1, 0]
+
+
+async def test_a_broken_embedder_leaves_the_words(
+    database: Database, moot: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    await learn(database, moot.id, "banana", "kiwi")
+    assert await titles(search(database, Letters(broken=True)), moot.id, "banana") == ["banana"]
+    assert "words alone" in caplog.text
+
+
+async def test_nobody_finds_what_is_anothers(database: Database, moot: Project) -> None:
+    await learn(database, moot.id, "banana")
+    assert await search(database, Letters()).find(BERT, moot.id, "banana", 10) == ()
+
+
+def test_seventy_for_meaning_and_thirty_for_words() -> None:
+    assert blended({"words": 5.0, "both": 2.5}, {"both": 0.5, "meaning": 0.6}) == ["both", "meaning", "words"]
+    assert blended({"a": 1.0}, {"b": 0.42}) == ["a", "b"]
+    assert blended({"a": 1.0}, {"b": 0.43}) == ["b", "a"]
+    assert blended({}, {}) == []
+
+
+@given(SCORES, SCORES)
+def test_everything_that_was_found_is_there_once(
+    by_words: dict[str, float], by_meaning: dict[str, float]
+) -> None:
+    order = blended(by_words, by_meaning)
+    assert sorted(order) == sorted(by_words.keys() | by_meaning.keys())
+
+
+@given(SCORES)
+def test_words_alone_keep_their_order(by_words: dict[str, float]) -> None:
+    order = [by_words[found] for found in blended(by_words, {})]
+    assert order == sorted(order, reverse=True)
+
+
+def test_vectors_are_compared_by_their_angle() -> None:
+    stored = {
+        "same": packed([3.0, 4.0]),
+        "between": packed([1.0, 0.0]),
+        "across": packed([4.0, -3.0]),
+        "against": packed([-3.0, -4.0]),
+        "of another size": packed([3.0, 4.0, 0.0]),
+        "nothing": packed([0.0, 0.0]),
+    }
+    assert similarities(packed([30.0, 40.0]), stored) == {
+        "same": pytest.approx(1.0),
+        "between": pytest.approx(0.6),
+        "across": pytest.approx(0.0, abs=1e-6),
+        "against": 0.0,
+        "nothing": 0.0,
+    }

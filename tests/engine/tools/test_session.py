@@ -1,0 +1,78 @@
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from moot.engine.tools.approvals import NoConsent
+from moot.engine.tools.session import Source, Workshop, no_budget, servers_of
+from moot.tools.fake import FakeTool, FakeToolbox
+from moot.types.errors import NotFound, Unavailable
+from moot.types.participants import Participant
+from moot.types.tools import ToolInfo
+from tests.engine.kits import look_up
+
+ALPHA = Participant("alpha", "Alpha", "scripted/echo")
+
+
+class Broken(FakeToolbox):
+    async def tools(self) -> Sequence[ToolInfo]:
+        raise Unavailable("The tool server broken did not start within 45 s.")
+
+
+class Shop:
+    def __init__(self) -> None:
+        read, write = (FakeTool(ToolInfo(name=name), look_up) for name in ("read", "write"))
+        self.boxes = {"notes": FakeToolbox(read, write), "broken": Broken()}
+        self.opened: list[str] = []
+        self.workshop = Workshop(self._open, NoConsent)
+
+    async def _open(self, server: str) -> Source:
+        self.opened.append(server)
+        if server not in self.boxes:
+            raise NotFound(f"There is no tool server {server!r} any more.")
+        return Source(self.boxes[server], lambda tool: tool == "read")
+
+    async def kit(self, *tools: str) -> tuple[list[str], list[str]]:
+        kit = await self.workshop.kit(replace(ALPHA, tools=tools))
+        offered = kit.toolkit.offered if kit.toolkit else ()
+        return [tool.name for tool in offered], list(kit.troubles)
+
+
+async def test_a_participant_has_the_tools_that_it_names() -> None:
+    shop = Shop()
+    assert await shop.kit("notes") == (["notes__read", "notes__write"], [])
+    assert await shop.kit("notes/write") == (["notes__write"], [])
+    assert await shop.kit("notes/write", "notes") == (["notes__read", "notes__write"], [])
+    assert await shop.kit() == ([], [])
+    assert shop.opened == ["notes"]
+
+
+async def test_a_server_that_fails_leaves_the_others_and_is_told_of_once() -> None:
+    shop = Shop()
+    words = "The tool server broken did not start within 45 s. Its tools are left out."
+    assert await shop.kit("broken", "notes/read", "gone") == (
+        ["notes__read"],
+        [words, "There is no tool server 'gone' any more. Its tools are left out."],
+    )
+    assert await shop.kit("broken", "notes/read") == (["notes__read"], [])
+    assert shop.opened.count("broken") == 1
+
+
+async def test_a_tool_that_a_server_does_not_have_is_told_of() -> None:
+    assert await Shop().kit("notes/fly") == ([], ["The tool server notes has no tool fly."])
+
+
+async def test_all_who_need_a_server_share_it_and_it_is_closed_at_the_end() -> None:
+    shop = Shop()
+    await asyncio.gather(*(shop.kit("notes") for _ in range(5)))
+    assert shop.opened == ["notes"]
+    await shop.workshop.aclose()
+    assert shop.boxes["notes"].closed
+
+
+def test_tools_by_their_servers() -> None:
+    assert servers_of(("a/b", "c", "a/d", "c/e")) == {"a": {"b", "d"}, "c": None}
+
+
+async def test_without_a_budget_nothing_is_too_dear() -> None:
+    assert await no_budget(1000.0) is None

@@ -1,0 +1,219 @@
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from moot.engine.tools.toolset import AT_ONCE, Offer, Round, Toolkit, Used, named
+from moot.streaming.cancellation import Stop
+from moot.tools.fake import FakeToolbox
+from moot.types.chunks import ToolCall
+from moot.types.errors import UsageError
+from moot.types.events import ApprovalGiven, ApprovalWanted, Event, Seat, ToolCalled, ToolReturned
+from moot.types.tools import LONGEST_RESULT, LONGEST_SHOWN, ToolInfo
+from tests.engine.kits import Asked, Bench, look_up, never
+
+CALL = ToolCall("1", "dict__look_up", '{"word": "moot"}')
+
+
+async def used(
+    bench: Bench, *calls: ToolCall, stop: Stop | None = None, hurry: Stop | None = None
+) -> tuple[list[Used], list[Event]]:
+    events: list[Event] = []
+
+    async def emit(more: list[Event]) -> None:
+        events.extend(more)
+
+    stop = stop or Stop()
+    place = Round(seat=Seat("alpha"), stop=stop, hurry=hurry or stop, emit=emit, said=3)
+    return await bench.kit.use(calls or (CALL,), place), events
+
+
+async def test_a_call_is_told_made_and_kept() -> None:
+    bench = Bench()
+    (use,), events = await used(bench)
+    called, returned = events
+    assert isinstance(called, ToolCalled)
+    assert isinstance(returned, ToolReturned)
+    assert (called.name, called.arguments) == ("dict/look_up", '{"word": "moot"}')
+    assert (returned.call_id, returned.content, returned.is_error) == (
+        called.call_id,
+        "moot is a meeting.",
+        False,
+    )
+    assert (use.told.call_id, use.told.name, use.told.content) == ("1", "dict__look_up", "moot is a meeting.")
+    assert (use.kept.call_id, use.kept.said) == (called.call_id, 3)
+    assert bench.asked.log == []  # nobody is asked about what only reads
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (ToolCall("1", "fly", "{}"), "There is no tool 'fly'. These tools are there: dict__look_up."),
+        (ToolCall("1", "dict__look_up", "{}"), "The arguments do not fit: 'word' is a required property"),
+        (ToolCall("1", "dict__look_up", "[1]"), "The arguments are no JSON object"),
+        (
+            ToolCall("1", "dict__look_up", '{"word": "' + "x" * 100_000 + '"}'),
+            "longer than 100,000 characters",
+        ),
+    ],
+)
+async def test_a_call_that_cannot_be_made_is_an_error_that_the_model_is_told(
+    call: ToolCall, words: str
+) -> None:
+    bench = Bench()
+    (use,), _ = await used(bench, call)
+    assert use.told.is_error
+    assert words in use.told.content
+    assert bench.box.called == []
+
+
+async def test_a_tool_has_its_time_and_that_it_is_over_is_told() -> None:
+    (use,), _ = await used(Bench(never, effects=True, trusted=True, tool_seconds=0.01))
+    assert use.told.is_error
+    assert "dict/look_up did not return within 0.01 s" in use.told.content
+    assert "may still happen" in use.told.content
+
+
+async def test_a_stop_ends_a_call() -> None:
+    stop = Stop()
+
+    async def stopping(arguments: Mapping[str, Any]) -> str:
+        stop.request()
+        return await never(arguments)
+
+    (use,), _ = await used(Bench(stopping), stop=stop)
+    assert use.told.content == "Stopped before it had returned."
+
+
+async def test_a_megabyte_is_cut_with_a_word_about_it() -> None:
+    async def much(_: Mapping[str, Any]) -> str:
+        return "x" * 1_000_000
+
+    (use,), events = await used(Bench(much))
+    assert LONGEST_RESULT < len(use.told.content) < LONGEST_RESULT + 200
+    assert "1,000,000 characters long" in use.told.content
+    assert len(use.kept.content) < LONGEST_SHOWN + 200
+    assert isinstance(events[-1], ToolReturned)
+    assert events[-1].content == use.kept.content
+
+
+async def test_what_no_database_keeps_is_dropped() -> None:
+    async def odd(_: Mapping[str, Any]) -> str:
+        return "a\0b\ud800"
+
+    (use,), _ = await used(Bench(odd))
+    assert use.told.content == "ab?"
+
+
+async def test_a_mistake_of_a_tool_ends_nothing() -> None:
+    async def broken(_: Mapping[str, Any]) -> str:
+        raise ZeroDivisionError
+
+    (use,), _ = await used(Bench(broken))
+    assert use.told.content == "The tool failed (ZeroDivisionError)."
+
+
+async def test_what_a_tool_rejects_the_model_is_told_in_its_words() -> None:
+    async def closed(_: Mapping[str, Any]) -> str:
+        raise UsageError("The dictionary is closed on Sundays.")
+
+    (use,), _ = await used(Bench(closed))
+    assert (use.told.content, use.told.is_error) == ("The dictionary is closed on Sundays.", True)
+
+
+async def test_calls_are_made_side_by_side_but_not_all_at_once() -> None:
+    now, most = 0, 0
+
+    async def counting(_: Mapping[str, Any]) -> str:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        for _turn in range(10):
+            await asyncio.sleep(0)
+        now -= 1
+        return ""
+
+    calls = [ToolCall(str(n), "dict__look_up", f'{{"word": "{n}"}}') for n in range(3 * AT_ONCE)]
+    uses, _ = await used(Bench(counting), *calls)
+    assert [use.told.call_id for use in uses] == [call.id for call in calls]
+    assert most == AT_ONCE
+
+
+async def test_nothing_with_effects_is_called_before_it_is_allowed() -> None:
+    bench = Bench(effects=True)
+    (use,), events = await used(bench)
+    assert [type(event) for event in events] == [ToolCalled, ApprovalWanted, ApprovalGiven, ToolReturned]
+    assert isinstance(events[2], ApprovalGiven)
+    assert events[2].answer == "allow"
+    assert bench.asked.log == ["asked dict/look_up", "begun dict/look_up"]
+    assert not use.told.is_error
+
+
+async def test_what_is_refused_is_not_called() -> None:
+    bench = Bench(effects=True, asked=Asked("refuse"))
+    (use,), _ = await used(bench)
+    assert "The person refused this call." in use.told.content
+    assert (bench.box.called, bench.asked.log) == ([], ["asked dict/look_up"])
+
+
+async def test_nobody_s_answer_is_no() -> None:
+    bench = Bench(effects=True, asked=Asked(None), approval_seconds=0.01)
+    (use,), events = await used(bench)
+    assert isinstance(events[2], ApprovalGiven)
+    assert events[2].answer == "expired"
+    assert (use.told.is_error, bench.box.called) == (True, [])
+
+
+async def test_a_stop_or_another_message_ends_the_question() -> None:
+    hurry = Stop()
+    hurry.request("follow_up_interrupt")
+    bench = Bench(effects=True, asked=Asked(None))
+    _, events = await used(bench, hurry=hurry)
+    assert isinstance(events[2], ApprovalGiven)
+    assert (events[2].answer, bench.box.called) == ("stopped", [])
+
+
+async def test_without_anybody_to_ask_nothing_with_effects_is_called() -> None:
+    box = FakeToolbox()
+    bench = Bench()
+    bench.kit = Toolkit([Offer(title="dict/look_up", info=ToolInfo(name="look_up"), toolbox=box)])
+    (use,), _ = await used(bench)
+    assert (use.told.is_error, box.called) == (True, [])
+
+
+@pytest.mark.parametrize(("trusted", "standing"), [(True, "wanted"), (False, "given")])
+async def test_what_is_trusted_or_was_allowed_for_good_is_called_and_noted(
+    trusted: bool, standing: Any
+) -> None:
+    bench = Bench(look_up, effects=True, trusted=trusted, asked=Asked("refuse", standing))
+    await used(bench)
+    assert (bench.asked.log, len(bench.box.called)) == (["begun dict/look_up"], 1)
+
+
+async def test_what_was_begun_before_a_crash_is_asked_about_again_however_trusted() -> None:
+    bench = Bench(effects=True, trusted=True, asked=Asked("refuse", "again"))
+    _, events = await used(bench)
+    assert isinstance(events[1], ApprovalWanted)
+    assert events[1].again
+    assert bench.box.called == []
+
+
+def test_every_tool_has_a_name_that_providers_take_and_no_two_the_same() -> None:
+    box = FakeToolbox()
+    titles = ["a/b c", "a/b.c", "a/" + "x" * 100, "a/" + "x" * 101, "moot/search"]
+    names = list(named([Offer(title=one, info=ToolInfo(name="x"), toolbox=box) for one in titles]))
+    assert names[:2] == ["a__b_c", "a__b_c_2"]
+    assert names[-1] == "moot__search"
+    assert all(len(name) <= 64 and name.replace("_", "").isalnum() for name in names)
+    assert len(set(names)) == len(titles)
+
+
+def test_what_is_offered() -> None:
+    (tool,) = Bench().kit.offered
+    assert (tool.name, tool.description, isinstance(tool.parameters, Raw)) == (
+        "dict__look_up",
+        "Looks.",
+        True,
+    )

@@ -1,0 +1,137 @@
+"""What a turn comes to, and what is said of one that failed."""
+
+from typing import get_args
+
+import pytest
+from msgspec.structs import replace
+
+from moot.engine.turns.context import Scene
+from moot.engine.turns.outcomes import (
+    charge_of,
+    explained,
+    giving_up,
+    refused,
+    status_of,
+    stopped_words,
+    turn_message,
+    was_shown,
+    with_advice,
+)
+from moot.providers.keys import Key, KeyRing
+from moot.providers.registry import Resolved
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import Scripts
+from moot.streaming.turn_stream import Status, StreamResult
+from moot.types.chunks import Usage
+from moot.types.errors import MissingKey
+from moot.types.events import ENDED_BY, Answer, Reason, Seat, TurnEnded, TurnStatus
+from moot.types.faults import Kind, fault
+from moot.types.participants import Participant
+from moot.types.run_plan import Plan
+
+ALPHA = Participant(id="alpha", name="Alpha", model="openai/one")
+SCENE = Scene(run="run_1", discussion="dis_1", plan=Plan(mode="debate", participants=(ALPHA,), to=("alpha",)))
+ENDED = TurnEnded(
+    participant="alpha",
+    stage="synthesis",
+    round=1,
+    status="partial",
+    message=Answer("Half of", "Hm.", "Aside."),
+    model="openrouter/vendor/two",
+    usage=Usage(3, 2),
+    cost=0.5,
+)
+
+
+def test_the_message_says_who_answered_and_for_whom() -> None:
+    message = turn_message(SCENE, ENDED)
+    assert (message.content, message.thoughts, message.details) == ("Half of", "Hm.", "Aside.")
+    assert (message.participant, message.name) == ("alpha", "Alpha")
+    assert (message.provider, message.model) == ("openrouter", "openrouter/vendor/two")
+    assert (message.stage, message.round, message.status) == ("synthesis", 1, "partial")
+    assert (message.usage, message.cost, message.audience) == (Usage(3, 2), 0.5, ("alpha",))
+    assert message.version_of is None
+
+
+def test_a_synthesis_is_charged_as_one() -> None:
+    charges = [charge_of(replace(ENDED, stage=stage)) for stage in ("synthesis", "debate")]
+    assert [one.purpose for one in charges] == ["synthesis", "answer"]
+    assert {(one.model, one.usage, one.cost, one.participant) for one in charges} == {
+        ("openrouter/vendor/two", Usage(3, 2), 0.5, "alpha")
+    }
+
+
+def test_every_reason_has_words_of_its_own() -> None:
+    words = [stopped_words(reason) for reason in (None, *get_args(Reason))]
+    assert len(set(words)) == len(words)
+
+
+def test_one_without_a_key_has_failed_for_nothing() -> None:
+    ended = refused(Seat("alpha", "initial"), ALPHA, MissingKey("No key: store one."))
+    assert (ended.status, ended.cost, ended.model) == ("failed", 0.0, "openai/one")
+    assert ended.fault is not None
+    assert (ended.fault.message, ended.fault.retryable) == ("No key: store one.", False)
+
+
+MODEL = Resolved("scripted/one", ScriptedProvider(Scripts({})), "one", KeyRing(()))
+
+
+def failed(kind: Kind, words: str = "It broke.", text: str = "") -> StreamResult:
+    return StreamResult("error", text, fault=fault(kind, words))
+
+
+def words_of(result: StreamResult) -> str:
+    assert result.fault is not None
+    return result.fault.message
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "came"),
+    [
+        ("completed", "Yes.", "completed"),
+        ("tool_call", "", "completed"),
+        ("error", "", "failed"),
+        ("error", "Half of", "partial"),
+        ("timeout", "Half of", "partial"),
+        ("empty_response", "", "failed"),
+        *((reason, "Half of", came) for reason, came in ENDED_BY.items()),
+    ],
+)
+def test_how_a_turn_ends(status: Status, text: str, came: TurnStatus) -> None:
+    assert status_of(StreamResult(status, text)) == came
+
+
+def test_an_action_without_words_was_shown_too() -> None:
+    assert was_shown(StreamResult("error", script="[{}]"))
+    assert not was_shown(StreamResult("error", thoughts="Hm."))
+
+
+def test_who_failed_is_named_once() -> None:
+    assert words_of(explained(failed("network"), MODEL, None)) == "scripted/one: It broke."
+    named = failed("network", "scripted broke.")
+    assert explained(named, MODEL, None) == named
+
+
+def test_a_rejected_key_is_named_by_its_source_and_never_shown() -> None:
+    key = Key("OPENAI_API_KEY", "sk-secret")
+    said = words_of(explained(failed("auth"), MODEL, key))
+    assert said == "scripted/one: It broke. It came from OPENAI_API_KEY."
+    assert "OPENAI_API_KEY" not in words_of(explained(failed("overloaded"), MODEL, key))
+
+
+def test_tries_are_told_only_where_another_could_have_helped() -> None:
+    assert words_of(giving_up(failed("overloaded"), 3)) == "It broke. Gave up after 3 tries."
+    for hopeless in (failed("auth"), StreamResult("empty_response")):
+        assert giving_up(hopeless, 3) == hopeless
+
+
+def test_advice_is_given_once_and_not_beside_words_that_were_shown() -> None:
+    advised = with_advice(failed("timeout"))
+    assert words_of(advised) == "It broke. Try again, or choose a faster model."
+    assert with_advice(advised) == advised
+    for result in (
+        replace(failed("timeout"), text="Half of"),
+        failed("auth"),
+        StreamResult("completed", "Yes."),
+    ):
+        assert with_advice(result) == result

@@ -1,0 +1,434 @@
+"""Dialogues of a debate, turn by turn: what each is sent and told, what is kept, and what is not asked twice."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+
+from moot.engine.tools.approvals import NoConsent
+from moot.engine.tools.session import OverBudget, Source, Workshop, no_budget
+from moot.engine.turns.outcomes import LATE
+from moot.prompts.lesson import board_of
+from moot.providers.scripted.scripts import Script, ScriptedTool
+from moot.streaming.lesson_turn import actions_of
+from moot.tools.fake import FakeToolbox
+from moot.types.actions import name_of
+from moot.types.debate import Debate, Lane
+from moot.types.discussions import Message
+from moot.types.errors import MissingKey, Unavailable
+from moot.types.events import Notice, Prompted, TurnEnded, TurnStarted
+from moot.types.model_info import Profile
+from moot.types.modes import Directed
+from moot.types.participants import seat
+from tests.api import debating
+from tests.engine.kits import Bench
+from tests.engine.tables import QUESTION, Stage
+
+SCRIPTS = debating.TABLE | {
+    "broken": Script(fault="unauthorized"),
+    "cut": debating.speaking(debating.NO, debating.STILL_NO, fault="reset", fault_times=1),
+    "folded": Script(answer="<details>All of it is in here.</details>", when=debating.CLERK),
+}
+
+
+def stage(*models: str, **more: object) -> Stage:
+    return Stage("debate", *models, scripts=SCRIPTS, **more)  # type: ignore[arg-type]
+
+
+def spoken(who: str, words: str, at: str, **more: object) -> Message:
+    """A turn that was kept before."""
+    message = Message(
+        id=f"msg_{who}_{at}",
+        discussion="dis_1",
+        run="run_1",
+        role="assistant",
+        content=words,
+        participant=who,
+        name=who.title(),
+        stage=at,
+        thread=who,
+    )
+    return replace(message, **more)
+
+
+def turns(table: Stage) -> list[str]:
+    """How every turn ended, stage by stage; within one whoever is first ends first, so they are put in order."""
+    ended = [event for event in table.transcript.events if isinstance(event, TurnEnded)]
+    stages = list(dict.fromkeys(event.stage for event in ended))
+    ended.sort(key=lambda event: (stages.index(event.stage), event.participant))
+    return [f"{event.stage}/{event.round}/{event.participant} {event.status}" for event in ended]
+
+
+def in_threads(table: Stage) -> list[list[tuple[str, ...]]]:
+    """What was sent to those who speak; not the inquiries about it."""
+    asked = zip(table.asked, table.provider.asked, strict=True)
+    return [sent for sent, request in asked if request.json_schema is None]
+
+
+def briefs(table: Stage) -> list[Message]:
+    return [message for message in table.transcript.said if message.hidden]
+
+
+class TestWhatIsSent:
+    async def test_the_dialogue_of_two(self) -> None:
+        table = stage("yes", "no")
+        assert await table.table.play() == "completed"
+        assert turns(table) == [
+            "initial/0/alpha completed",
+            "initial/0/beta completed",
+            "debate/0/alpha completed",
+            "debate/0/beta completed",
+            "synthesis/0/alpha completed",
+        ]
+        sent = [[(role, *(text[:60] for text in texts)) for role, *texts in one] for one in in_threads(table)]
+        assert sorted(sent) == snapshot(
+            [
+                [("user", "Why?")],
+                [("user", "Why?")],
+                [
+                    ("user", "Why?"),
+                    ("assistant", "Keep it whole: nobody has measured what the split would cost"),
+                    (
+                        "user",
+                        """\
+The question was:
+
+Why?
+
+These are the first answers of the \
+""",
+                    ),
+                ],
+                [
+                    ("user", "Why?"),
+                    ("assistant", "Split it now: the teams block each other every single week."),
+                    (
+                        "user",
+                        """\
+The question was:
+
+Why?
+
+These are the first answers of the \
+""",
+                    ),
+                ],
+                [("user", "Why?", "You now write for the whole table. These are the answers tha")],
+            ]
+        )
+
+    async def test_each_reads_the_others_and_never_oneself(self) -> None:
+        table = stage("yes", "no", "perhaps")
+        await table.table.play()
+        words = {"alpha": debating.YES, "beta": debating.NO, "gamma": debating.PERHAPS}
+        told = {message.thread: message.content for message in briefs(table) if message.thread}
+        assert told.keys() == words.keys()
+        for who, text in told.items():
+            assert {one: words[one] in text for one in words} == {one: one != who for one in words}
+
+    async def test_nobody_is_told_of_an_error_nor_reads_one_who_failed(self) -> None:
+        table = stage("yes", "broken", "perhaps")
+        await table.table.play()
+        sent = str(table.asked)
+        assert "rejected" not in sent
+        assert "### Beta" not in sent
+        assert "beta" not in {message.thread for message in briefs(table)}
+
+    async def test_what_broke_off_is_handed_on_as_such(self) -> None:
+        table = stage("yes", "cut")
+        await table.table.play()
+        (to_alpha,) = [message for message in briefs(table) if message.thread == "alpha"]
+        assert "### Beta (cut off)\n\nKeep it whole: nobody ha\n" in to_alpha.content
+        assert table.transcript.lanes["beta"] == Lane(participant="beta", status="complete")
+
+    async def test_an_answer_that_was_folded_away_is_read_all_the_same(self) -> None:
+        table = stage("folded", "folded")
+        assert await table.table.play() == "completed"
+        assert all("All of it is in here." in message.content for message in briefs(table))
+
+
+class TestBriefs:
+    async def test_they_are_hidden_in_the_thread_of_whom_they_are_for(self) -> None:
+        table = stage("yes", "no")
+        await table.table.play()
+        found = briefs(table)
+        assert sorted(
+            ((m.stage, m.round, m.role, m.participant, m.audience, m.thread, m.hidden) for m in found),
+            key=str,
+        ) == [
+            ("debate", 0, "user", None, ("alpha",), "alpha", True),
+            ("debate", 0, "user", None, ("beta",), "beta", True),
+            ("synthesis", 0, "user", None, ("alpha",), None, True),
+        ]
+
+    async def test_readers_are_told_that_there_is_one_before_the_turn_begins(self) -> None:
+        table = stage("yes", "no")
+        await table.table.play()
+        seats = [
+            (type(event).__name__, event.stage)
+            for event in table.transcript.events
+            if isinstance(event, Prompted | TurnStarted) and event.participant == "alpha"
+        ]
+        assert seats == [
+            ("TurnStarted", "initial"),
+            ("Prompted", "debate"),
+            ("TurnStarted", "debate"),
+            ("Prompted", "synthesis"),
+            ("TurnStarted", "synthesis"),
+        ]
+        told = [event.message for event in table.transcript.events if isinstance(event, Prompted)]
+        assert told == [message.id for message in briefs(table)]
+
+    async def test_a_brief_that_was_told_before_a_crash_is_not_told_again(self) -> None:
+        before = stage("yes", "no")
+        await before.table.play()
+        until = [m for m in before.transcript.said if m.stage != "debate" or m.hidden]
+        table = stage("yes", "no", said=[m for m in until if m.stage != "synthesis"])
+        assert await table.table.play() == "completed"
+        assert {m.id for m in briefs(table)[:2]} == {m.id for m in briefs(before)[:2]}
+        assert len(briefs(table)) == 3
+
+    async def test_the_same_is_not_summed_up_twice(self) -> None:
+        before = stage("yes", "no", "perhaps")
+        await before.table.play()
+        table = stage("yes", "no", "perhaps", said=before.transcript.said, revision=1)
+        table.transcript.found += before.transcript.found
+        assert await table.table.play() == "completed"
+        assert table.asked == []
+        assert turns(table) == []
+
+    async def test_what_changed_is_summed_up_anew(self) -> None:
+        before = stage("yes", "broken")
+        await before.table.play()
+        said = [m for m in before.transcript.said if m.status == "completed"]
+        table = stage("yes", "no", said=said, revision=1)
+        table.transcript.found += before.transcript.found
+        assert await table.table.play() == "completed"
+        assert turns(table) == [
+            "initial/0/beta completed",
+            "debate/0/alpha completed",
+            "debate/0/beta completed",
+            "synthesis/1/alpha completed",
+        ]
+
+
+class TestKeeping:
+    async def test_every_turn_is_kept_in_its_thread_with_its_role_and_view(self) -> None:
+        table = stage("yes", "no")
+        await table.table.play()
+        kept = [m for m in table.transcript.said if m.participant]
+        assert [(m.stage, m.role, m.thread, m.view, m.status) for m in kept if m.participant == "alpha"] == [
+            ("initial", "assistant", "alpha", "own_thread", "completed"),
+            ("debate", "assistant", "alpha", "own_thread", "completed"),
+            ("synthesis", "synthesis", None, "briefed", "completed"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("kept", "asked"),
+        [
+            ([], ["initial/0/alpha", "initial/0/beta", "debate/0/alpha", "debate/0/beta"]),
+            ([("alpha", "initial")], ["initial/0/beta", "debate/0/alpha", "debate/0/beta"]),
+            ([("alpha", "initial"), ("beta", "initial")], ["debate/0/alpha", "debate/0/beta"]),
+            (
+                [("alpha", "initial"), ("beta", "initial"), ("beta", "debate")],
+                ["debate/0/alpha"],
+            ),
+        ],
+    )
+    async def test_a_turn_that_was_kept_before_a_crash_is_not_asked_again(
+        self, kept: Sequence[tuple[str, str]], asked: Sequence[str]
+    ) -> None:
+        table = stage("yes", "no", said=[QUESTION, *(spoken(who, "Kept.", at) for who, at in kept)])
+        assert await table.table.play() == "completed"
+        assert [turn.split()[0] for turn in turns(table)] == [*asked, "synthesis/0/alpha"]
+
+    async def test_a_failure_that_was_kept_stays_one(self) -> None:
+        said = [QUESTION, spoken("beta", "", "initial", status="failed")]
+        table = stage("yes", "no", said=said)
+        assert await table.table.play() == "completed"
+        assert turns(table) == ["initial/0/alpha completed", "synthesis/0/alpha completed"]
+
+    async def test_lanes_come_as_far_as_their_turns(self) -> None:
+        table = stage("yes", "broken", "no")
+        await table.table.play()
+        lanes = table.transcript.lanes
+        assert {who: lane.status for who, lane in lanes.items()} == {
+            "alpha": "complete",
+            "beta": "error",
+            "gamma": "complete",
+        }
+        assert "scripted" in (lanes["beta"].error or "")
+
+    async def test_one_without_a_key_fails_with_words_and_the_others_go_on(self) -> None:
+        table = stage("yes", "no", refused={"beta": MissingKey("No key for beta: store one.")})
+        assert await table.table.play() == "completed"
+        assert table.transcript.lanes["beta"].error == "No key for beta: store one."
+        (failed,) = [m for m in table.transcript.said if m.status == "failed"]
+        assert (failed.participant, failed.thread, failed.fault and failed.fault.kind) == (
+            "beta",
+            "beta",
+            "auth",
+        )
+
+
+class TestCharges:
+    async def test_every_call_is_charged_with_what_it_was_for(self) -> None:
+        table = stage("yes", "no", "perhaps")
+        await table.table.play()
+        charged = sorted((one.purpose, one.participant or "", one.model) for one in table.transcript.charges)
+        assert charged == [
+            *(("answer", who, model) for who, model in MODELS for _ in ("initial", "debate")),
+            ("ledger", "alpha", "yes"),
+            *(("ranking", who, model) for who, model in MODELS),
+            ("summary", "alpha", "yes"),
+            ("synthesis", "alpha", "yes"),
+        ]
+        assert len(charged) == len(table.provider.asked)
+
+    async def test_calls_that_fail_are_charged_too(self) -> None:
+        table = stage("yes", "cut")
+        await table.table.play()
+        charged = [
+            one.usage
+            for one in table.transcript.charges
+            if (one.participant, one.purpose) == ("beta", "answer")
+        ]
+        (partial,) = [m.usage for m in table.transcript.said if m.status == "partial"]
+        assert (charged[0], len(charged)) == (partial, 2)
+
+    async def test_what_was_kept_before_is_not_charged_again(self) -> None:
+        table = stage("yes", "no", said=[QUESTION, spoken("alpha", "Kept.", "initial")])
+        await table.table.play()
+        assert [one.participant for one in table.transcript.charges if one.purpose == "answer"].count(
+            "alpha"
+        ) == 1
+
+
+MODELS = (("alpha", "yes"), ("beta", "no"), ("gamma", "perhaps"))
+
+
+class TestLate:
+    async def test_whoever_is_late_keeps_what_was_said_and_says_so(self) -> None:
+        scripts = SCRIPTS | {"endless": Script(answer="On and on. ", chunk=11, pace=0.002, fault="endless")}
+        table = Stage("debate", "yes", "endless", scripts=scripts, debate=Debate(quorum=1))
+        assert await table.table.play() == "completed"
+        lane = table.transcript.lanes["beta"]
+        assert (lane.status, lane.late, lane.error) == ("error", True, LATE)
+        late = next(m for m in table.transcript.said if m.participant == "beta")
+        assert (late.status, late.fault and late.fault.message) == ("failed", LATE)
+
+
+BOARD = '[{"type":"action","name":"wb_draw_text","params":{"content":"1","x":1,"y":1,"elementId":"one"}},{"type":"text","content":"Look."}]'
+LESSON = {
+    "draws": Script(answer=BOARD, when={"You direct": "Hm."}),
+    "talks": Script(answer='[{"type":"text","content":"I see."}]'),
+    "broken": Script(fault="unauthorized"),
+}
+
+
+def lesson(*models: str, **more: object) -> Stage:
+    return Stage("directed", *models, scripts=LESSON, **more)  # type: ignore[arg-type]
+
+
+class TestActing:
+    async def test_an_answer_is_asked_for_as_an_array_and_kept_with_what_was_done(self) -> None:
+        table = lesson("draws", directed=Directed(turns=1))
+        assert await table.table.play() == "completed"
+        (asked,) = table.provider.asked
+        assert asked.array_of is not None
+        assert asked.json_schema is None
+        (answer,) = table.answers
+        assert (answer.content, answer.view) == ("Look.", "in_lesson")
+        assert [name_of(action) for action in actions_of(answer.script or "")] == ["wb_draw_text"]
+
+    async def test_everybody_acts_on_the_board_that_the_others_left(self) -> None:
+        table = lesson("draws", "draws", directed=Directed(turns=2, trigger="alpha"))
+        await table.table.play()
+        assert [element.id for element in board_of(table.transcript.said).elements] == ["one", "one-2"]
+        speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
+        assert "- one: text" in str(speaking[-1])
+
+    async def test_the_same_brief_is_no_reason_not_to_speak_again(self) -> None:
+        table = lesson("talks", "broken", directed=Directed(turns=3, trigger="alpha"))
+        await table.table.play()
+        assert table.told == [
+            "0/alpha completed: I see.",
+            "1/beta failed: ",
+            "2/alpha completed: I see.",
+        ]
+        assert len({brief.content for brief in briefs(table) if brief.audience == ("alpha",)}) == 1
+
+    async def test_a_turn_that_was_kept_is_not_taken_again_nor_is_a_decision(self) -> None:
+        kept = spoken("alpha", "Look.", "turn", thread=None, script=BOARD)
+        table = lesson("draws", "talks", said=[QUESTION, kept], directed=Directed(turns=2, trigger="alpha"))
+        await table.table.play()
+        assert table.told == ["0/alpha completed: Look.", "1/beta completed: I see."]
+        speaking = [sent for sent in in_threads(table) if "It is your turn" in str(sent)]
+        assert len(speaking) == 1
+
+
+LOOK = ScriptedTool("dict__look_up", '{"word": "moot"}')
+
+
+def with_tools(
+    *, wanted: str = "dict", over_budget: OverBudget = no_budget, cap: float | None = None, **script: Any
+) -> tuple[Stage, FakeToolbox]:
+    """A table of one, whose script calls a tool that is there."""
+    box = Bench().box
+
+    async def open_(server: str) -> Source:
+        if server != "dict":
+            raise Unavailable(f"The tool server {server} has ended.")
+        return Source(box, lambda _: False)
+
+    scripts = {"caller": Script(**{"answer": "Well.", "tool": LOOK, **script})}
+    alpha = replace(seat(("caller",))[0], tools=(wanted,))
+    workshop = Workshop(open_, NoConsent, over_budget)
+    return Stage("single", scripts=scripts, workshop=workshop, participants=(alpha,), cap=cap), box
+
+
+class TestTools:
+    async def test_calls_are_kept_with_the_turn_and_charged_as_one(self) -> None:
+        table, box = with_tools(price=100.0)
+        assert await table.table.play() == "completed"
+        (answer,) = table.answers
+        assert answer.content == "Well.\n\nmoot is a meeting."
+        assert [use.name for use in answer.tools or ()] == ["dict/look_up"]
+        assert box.called == [("look_up", {"word": "moot"})]
+        (charge,) = table.transcript.charges
+        assert charge.cost == answer.cost
+        assert charge.cost is not None
+        assert charge.cost > 0
+
+    async def test_a_server_that_cannot_be_used_is_a_notice_and_the_turn_goes_on(self) -> None:
+        table, _ = with_tools(wanted="gone")
+        assert await table.table.play() == "completed"
+        (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
+        assert (notice.kind, notice.participant) == ("tools", "alpha")
+        assert notice.message == "The tool server gone has ended. Its tools are left out."
+
+    async def test_a_model_that_cannot_call_answers_without(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        table, box = with_tools()
+        monkeypatch.setattr(table.provider, "profile", lambda _: Profile(tools=False))
+        assert await table.table.play() == "completed"
+        notices = [event.message for event in table.transcript.events if isinstance(event, Notice)]
+        assert notices == ["caller cannot call tools: it answers without them."]
+        assert (table.provider.asked[0].tools, box.called) == ((), [])
+
+    async def test_a_cap_ends_it_between_two_rounds(self) -> None:
+        table, box = with_tools(cap=0.0001, price=1000.0, calls=9)
+        assert await table.table.play() == "stopped"
+        assert len(box.called) == 1
+        (notice,) = [event for event in table.transcript.events if isinstance(event, Notice)]
+        assert notice.kind == "cap"
+        assert table.answers[0].content == "Well."
+
+    async def test_and_so_does_a_budget_that_is_spent(self) -> None:
+        async def over_budget(cost: float) -> str | None:
+            return "This week's budget is spent: it ends here." if cost > 0 else None
+
+        table, box = with_tools(over_budget=over_budget, price=1000.0, calls=9)
+        assert await table.table.play() == "stopped"
+        assert len(box.called) == 1

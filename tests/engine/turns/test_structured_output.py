@@ -1,0 +1,224 @@
+"""A model is asked for a value of a type: what it is told, what is understood, and what happens when it is not."""
+
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+from inline_snapshot import snapshot
+from msgspec import Meta, Struct
+
+from moot.engine.turns.model_caller import Speaker
+from moot.engine.turns.structured_output import Shaped, schema, strict, structured
+from moot.providers.keys import KeyRing
+from moot.providers.provider import ChunkStream
+from moot.providers.registry import Resolved
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
+from moot.streaming.cancellation import Stop
+from moot.types.chunks import Text, Usage
+from moot.types.errors import ProviderError
+from moot.types.knowledge import Export, Findings
+from moot.types.requests import ModelRequest, user
+
+SPEAKER = Speaker(backoff=0.001)
+REQUEST = ModelRequest(model="", system="Judge tables.", messages=(user("It is round."),))
+
+
+class Leg(Struct, frozen=True):
+    length: Annotated[float, Meta(gt=0)]
+
+
+class Table(Struct, frozen=True):
+    """A table."""
+
+    shape: Literal["round", "square"]
+    legs: Annotated[tuple[Leg, ...], Meta(min_length=1)]
+    name: str | None = None
+
+
+GOOD = '{"shape": "round", "legs": [{"length": 0.7}]}'
+BAD = '{"shape": "oval", "legs": []}'
+VALUE = Table("round", (Leg(0.7),))
+
+
+class Changing(ScriptedProvider):
+    """A model that says one thing after another, and remembers what it was asked."""
+
+    def __init__(self, *answers: str) -> None:
+        super().__init__(Scripts({str(place): Script(answer=answer) for place, answer in enumerate(answers)}))
+        self.asked: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        self.asked.append(request)
+        said = super().stream(msgspec.structs.replace(request, model=str(len(self.asked) - 1)), key)
+        async for chunks in said:
+            yield chunks
+
+
+def chain(provider: ScriptedProvider, *models: str) -> list[Resolved]:
+    return [Resolved(f"scripted/{model}", provider, model, KeyRing(())) for model in models or ("changing",)]
+
+
+async def ask(*answers: str) -> tuple[Shaped[Table], Changing]:
+    provider = Changing(*answers)
+    return await structured(SPEAKER, chain(provider), REQUEST, Table), provider
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GOOD,
+        f"```json\n{GOOD}\n```",
+        f"```\n{GOOD}\n```",
+        f"Here it is:\n\n{GOOD}\n\nAnything else?",
+        f"\n {GOOD}\n",
+    ],
+)
+async def test_a_good_answer_is_understood_whatever_stands_around_it(answer: str) -> None:
+    told, provider = await ask(answer)
+    assert told.value == VALUE
+    assert (told.model, told.cost) == ("scripted/changing", 0.0)
+    assert told.usage.output > 0
+    assert len(provider.asked) == 1
+
+
+async def test_the_form_is_asked_for_in_words_and_as_a_schema() -> None:
+    _, provider = await ask(GOOD)
+    (asked,) = provider.asked
+    assert asked.system == snapshot("""\
+Judge tables.
+
+Answer with one JSON object and nothing else: no words before or after it, no code fence. It must fit this JSON schema; where something does not apply, write null or an empty list.
+
+{"description":"A table.","type":"object","properties":{"shape":{"enum":["round","square"]},"legs":{"type":"array","items":{"type":"object","properties":{"length":{"type":"number","exclusiveMinimum":0}},"required":["length"]},"minItems":1},"name":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["shape","legs"]}\
+""")
+    assert asked.json_schema is not None
+    assert msgspec.json.decode(asked.json_schema) == strict(Table)
+    assert asked.messages == REQUEST.messages
+
+
+async def test_a_wrong_answer_is_asked_for_once_more_with_the_reason() -> None:
+    told, provider = await ask(BAD, GOOD)
+    assert told.value == VALUE
+    again = provider.asked[1].messages
+    assert [message.role for message in again] == ["user", "assistant", "user"]
+    assert again[1].parts == (Text(BAD),)
+    assert again[2].parts == (
+        Text(
+            "That answer cannot be used: Invalid enum value 'oval' - at `$.shape`. Write the whole answer again "
+            "as one JSON object that fits the schema, with nothing before or after it."
+        ),
+    )
+    first, second = (
+        Usage(len("It is round.") // 4 + 1, -(-len(BAD) // 4)),
+        Usage(len(again[2].parts[0].text) // 4 + 1, -(-len(GOOD) // 4)),
+    )
+    assert told.usage == first + second
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (BAD, "oval"),
+        ("I would rather not.", "no JSON object"),
+        ("}{", "no JSON object"),
+        ('{"shape": "round"}', "legs"),
+        ('{"shape": "round", "legs": [{"length": 0}]}', "legs"),
+        ("[" * 10 + "{" * 100_000 + "}", "JSON|recursion"),
+    ],
+)
+async def test_two_wrong_answers_are_an_error_with_the_reason(answer: str, reason: str) -> None:
+    told, _ = await ask(answer, answer, GOOD)
+    assert told.fault is not None
+    assert told.fault.kind == "bad_response"
+    assert "scripted/changing was asked twice" in told.fault.message
+    assert told.usage.output == 2 * -(-len(answer) // 4)  # it is paid all the same
+    with pytest.raises(ProviderError, match=reason):
+        told.needed()
+
+
+async def test_an_answer_that_was_cut_off_is_told_to_be_shorter() -> None:
+    provider = Changing(GOOD[:20], GOOD)
+    provider._scripts.named["0"] = Script(answer=GOOD[:20], finish="length")
+    told = await structured(SPEAKER, chain(provider), REQUEST, Table)
+    assert told.value == VALUE
+    (complaint,) = provider.asked[1].messages[-1].parts
+    assert isinstance(complaint, Text)
+    assert "cut off at the token limit" in complaint.text
+
+
+async def test_a_model_that_fails_is_an_error_with_its_words() -> None:
+    provider = ScriptedProvider(Scripts(BUILT_IN))
+    told = await structured(SPEAKER, chain(provider, "unauthorized"), REQUEST, Table)
+    with pytest.raises(ProviderError, match="Key rejected") as error:
+        told.needed()
+    assert error.value.fault.kind == "auth"
+
+
+async def test_half_an_answer_is_no_answer() -> None:
+    provider = ScriptedProvider(Scripts({"cut": Script(answer=GOOD, fault="reset", chunk=40)}))
+    told = await structured(SPEAKER, chain(provider, "cut"), REQUEST, Table)
+    assert told.value is None
+    with pytest.raises(ProviderError, match="broke"):
+        told.needed()
+
+
+async def test_what_is_wrong_beside_the_form_is_told_too() -> None:
+    provider = Changing(GOOD, GOOD)
+    told = await structured(SPEAKER, chain(provider), REQUEST, Table, lambda _: "it wobbles")
+    assert told.fault is not None
+    assert "it wobbles" in told.fault.message
+    (complaint,) = provider.asked[1].messages[-1].parts
+    assert isinstance(complaint, Text)
+    assert "it wobbles" in complaint.text
+
+
+async def test_a_stop_ends_it_without_an_answer() -> None:
+    provider, stop = Changing(GOOD, GOOD), Stop()
+    stop.request()
+    told = await structured(SPEAKER, chain(provider), REQUEST, Table, stop=stop)
+    assert (told.value, told.fault, provider.asked) == (None, None, [])
+
+
+async def test_the_next_model_answers_where_the_first_cannot() -> None:
+    provider = ScriptedProvider(Scripts({**BUILT_IN, "good": Script(answer=GOOD)}))
+    told = await structured(SPEAKER, chain(provider, "unauthorized", "good"), REQUEST, Table)
+    assert (told.value, told.model) == (VALUE, "scripted/good")
+
+
+async def test_thoughts_before_the_answer_are_not_part_of_it() -> None:
+    told, _ = await ask(f"<think>{{round?}}</think>{GOOD}")
+    assert told.value == VALUE
+
+
+def test_a_strict_schema_has_no_limits_and_no_choice_of_fields() -> None:
+    assert strict(Table) == snapshot(
+        {
+            "description": "A table.",
+            "type": "object",
+            "properties": {
+                "shape": {"type": "string", "enum": ["round", "square"]},
+                "legs": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"length": {"type": "number"}},
+                        "required": ["length"],
+                        "additionalProperties": False,
+                    },
+                },
+                "name": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+            "required": ["shape", "legs", "name"],
+            "additionalProperties": False,
+        }
+    )
+    assert schema(Table)["properties"]["legs"]["minItems"] == 1
+
+
+@pytest.mark.parametrize("type_", [Export, Findings])
+def test_the_schemas_in_use_are_strict_all_the_way_down(type_: type[Struct]) -> None:
+    written = msgspec.json.encode(strict(type_))
+    for word in (b"$ref", b"$defs", b"minLength", b"maxItems", b'"pattern":', b'"default"', b"minimum"):
+        assert word not in written
+    assert written.count(b'"additionalProperties":false') == written.count(b'"type":"object"') == 2

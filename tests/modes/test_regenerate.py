@@ -1,0 +1,30 @@
+from moot.modes import MODES, mode_of
+from moot.modes.regenerate import again
+from moot.types.run_plan import Anew
+from tests.modes.fake import FakeTable, plan
+
+THEN = Anew(
+    answer="msg_3",
+    number=3,
+    run="run_0",
+    participant="beta",
+    stage="round",
+    round=1,
+    view="briefed",
+    upto=2,
+    instruction="Go on.",
+)
+
+
+async def test_whoever_gave_the_answer_speaks_once_as_it_did_then() -> None:
+    table = FakeTable(plan("consensus", 3, again=THEN))
+    await again(table, THEN)
+    assert table.told == ["round/1/beta sees briefed"]
+    assert table.instructions == {"Go on."}
+
+
+async def test_a_plan_says_whether_it_is_a_mode_or_one_turn_of_it() -> None:
+    assert mode_of(plan("consensus")) is MODES["consensus"]
+    table = FakeTable(plan("consensus", 3, again=THEN))
+    await mode_of(table.plan)(table)
+    assert len(table.told) == 1

@@ -1,0 +1,81 @@
+"""Discussions at random: who sits there, what was said in which run, for whom, and what became of it."""
+
+from itertools import combinations, product
+from typing import get_args
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from moot.types.discussions import Message, Role
+from moot.types.events import TurnStatus
+from moot.types.participants import Participant, seat
+from moot.types.run_plan import Plan
+
+# To make up a whole discussion takes long: such tests have a third of the examples in the slow ring.
+costly = settings(max_examples=max(20, settings().max_examples // 3))
+
+RUNS = ("run_1", "run_2", "run_3")
+MODES = ("single", "parallel", "consensus", "continue", "debate")
+
+
+class Log(Struct, frozen=True):
+    """What was said, and from whose seat and in which run it is looked at."""
+
+    said: tuple[Message, ...]
+    plan: Plan
+    who: Participant
+    run: str
+
+
+WRITTEN = ("{}", "So: {}\n", "Beta said:\n\n{}", "", " \n")
+SPEAKING: tuple[tuple[Role, bool], ...] = (
+    ("user", False),
+    ("assistant", True),
+    ("assistant", True),
+    ("synthesis", True),
+    ("synthesis", False),
+    ("system", False),
+)
+kinds = st.sampled_from(list(product(SPEAKING, get_args(TurnStatus), WRITTEN, (True, False))))
+
+
+@st.composite
+def messages(draw: st.DrawFn, number: int, participants: tuple[Participant, ...]) -> Message:
+    """Draw a message whose words nobody else uses, unless it is empty."""
+    (role, somebody), status, content, hidden = draw(kinds)
+    speaker = draw(st.sampled_from(participants)) if somebody else None
+    return Message(
+        id=f"msg_{number}",
+        discussion="dis_1",
+        number=number,
+        run=draw(st.sampled_from((None, *RUNS))),
+        role=role,
+        content=content.format(f"«{number}»"),
+        participant=speaker.id if speaker else None,
+        name=speaker.name if speaker else None,
+        status=status,
+        audience=draw(st.sampled_from(_audiences(participants))),
+        hidden=hidden,
+        thread=draw(st.sampled_from((None, None, *(who.id for who in participants)))),
+    )
+
+
+def _audiences(participants: tuple[Participant, ...]) -> list[tuple[str, ...] | None]:
+    ids = [who.id for who in participants]
+    return [None, *(some for size in range(len(ids) + 1) for some in combinations(ids, size))]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> Log:
+    participants = seat(("a/one", "b/two", "a/one", "b/two"))[: draw(st.integers(1, 4))]
+    who = draw(st.sampled_from(participants))
+    plan = Plan(
+        mode=draw(st.sampled_from(MODES)),
+        participants=participants,
+        personas=draw(st.sampled_from([{}, {who.id: "A carpenter."}, {who.id: " \n"}])),
+        project=draw(st.sampled_from(["", "A project."])),
+        language=draw(st.sampled_from([None, "en", "de"])),
+    )
+    said = tuple(draw(messages(number, participants)) for number in range(1, draw(st.integers(1, 9))))
+    return Log(said, plan, who, draw(st.sampled_from(RUNS)))

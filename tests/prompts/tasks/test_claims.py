@@ -1,0 +1,192 @@
+"""The ledger: how much of what a model says about claims and changes of mind is believed."""
+
+from itertools import permutations
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.prompts.tasks.claims import find_quote, ledger
+from moot.types.debate import Ledger
+from moot.types.discussions import Message
+from moot.types.events import LedgerMade
+from tests.prompts.debating import POINTS, ROOM, asked, material, said
+
+
+def claim(text: str, supporters: dict[str, str], opponents: dict[str, str] | None = None) -> dict[str, Any]:
+    sides = (supporters, opponents or {})
+    voices = [[{"who": who, "quote": quote} for who, quote in side.items()] for side in sides]
+    return {"claim": text, "supporters": voices[0], "opponents": voices[1]}
+
+
+def flip(who: str, quote: str, because_of: str | None = None) -> dict[str, Any]:
+    return {"who": who, "before": "x", "after": "y", "becauseOf": because_of, "quote": quote}
+
+
+def kept(claims: list[Any], flips: list[Any] | None = None, log: list[Message] = POINTS) -> Ledger:
+    inquiry = ledger(log, "run_1", ROOM)
+    found = inquiry.found(msgspec.convert({"claims": claims, "flips": flips or []}, type=inquiry.answer))
+    assert isinstance(found, LedgerMade)
+    return found.ledger
+
+
+class TestLedger:
+    def test_the_whole_material(self) -> None:
+        assert material(ledger(POINTS, "run_1", ROOM)) == snapshot("""\
+The question:
+Shall we split it?
+
+### p1: Alpha, first answer
+Split it now. The teams block each other.
+
+### p2: Beta, first answer
+Keep it whole, whatever Alpha says: nobody knows the cost.
+
+### p2: Beta, after reading the others
+I keep my position: nobody knows the cost.
+
+### p3: Gamma, first answer
+Wait a quarter; then the numbers are known.
+
+### p3: Gamma, after reading the others
+I change my position: split it now.\
+""")
+
+    def test_nobody_can_be_named_who_did_not_answer(self) -> None:
+        for who in ("p4", "p0", "alpha", "Alpha"):
+            with pytest.raises(msgspec.ValidationError, match="Invalid enum value"):
+                kept([claim("x", {who: "nobody knows the cost"})])
+
+    def test_a_ledger_without_claims_is_refused(self) -> None:
+        inquiry = ledger(POINTS, "run_1", ROOM)
+        assert inquiry.check(msgspec.convert({"claims": [], "flips": []}, type=inquiry.answer)) is not None
+
+    @pytest.mark.parametrize(
+        "quote",
+        [
+            "nobody knows the cost",
+            "nobody  knows\nthe\tcost",
+            '"nobody knows the cost"',
+            "“nobody knows the cost”",
+            "…nobody knows the cost…",
+            "... nobody knows the cost ...",
+            "… “nobody knows the cost” …",
+            " \u2018nobody knows the cost\u2019 ",
+            "«nobody knows the cost»",
+        ],
+    )
+    def test_a_quote_is_found_whatever_stands_around_and_between_its_words(self, quote: str) -> None:
+        (found,) = kept([claim("The cost is unknown.", {"p2": quote})]).claims
+        (voice,) = found.supporters
+        assert (voice.participant, voice.quote) == ("beta", "nobody knows the cost")
+        assert voice.message == "msg_beta_debate", "the last answer counts before the first"
+
+    def test_what_was_only_said_at_first_is_found_there(self) -> None:
+        (found,) = kept([claim("x", {"p2": "Keep it whole, whatever"})]).claims
+        assert found.supporters[0].message == "msg_beta_initial"
+
+    @pytest.mark.parametrize(
+        ("who", "quote"),
+        [
+            ("p1", "nobody knows the cost"),
+            ("p2", "nobody knows the price"),
+            ("p2", "cost"),
+            ("p2", ""),
+            ("p2", "“…”"),
+            ("p2", ".*"),
+            ("p2", "n.body knows the cost"),
+            ("p2", "Nobody Knows The Cost"),
+        ],
+        ids=["another's", "invented", "too short", "empty", "marks", "pattern", "a dot", "in capitals"],
+    )
+    def test_what_is_not_in_the_answer_is_dropped_and_counted(self, who: str, quote: str) -> None:
+        found = kept([claim("x", {"p3": "I change my position"}, {who: quote}), claim("y", {who: quote})])
+        (left,) = found.claims
+        assert (left.claim, left.opponents, found.unproven) == ("x", (), 2)
+
+    def test_a_claim_that_fewer_than_half_hold_is_a_minority_s(self) -> None:
+        quotes = {"p1": "Split it now", "p2": "nobody knows the cost", "p3": "I change my position"}
+        for holders in (some for size in (1, 2, 3) for some in permutations(quotes, size)):
+            (found,) = kept([claim("x", {who: quotes[who] for who in holders})]).claims
+            assert found.minority == (len(holders) == 1)
+
+    def test_a_claim_that_is_only_disputed_is_nobody_s_view(self) -> None:
+        (found,) = kept([claim("x", {"p1": "never said at all"}, {"p2": "nobody knows the cost"})]).claims
+        assert (found.supporters, found.minority) == ((), False)
+
+    def test_half_of_an_even_table_is_no_minority(self) -> None:
+        log = [asked(), said("alpha", "Split it right now."), said("beta", "Keep it as it is.")]
+        (found,) = kept([claim("x", {"p1": "Split it right now"})], log=log).claims
+        assert not found.minority
+
+    def test_a_change_of_mind_shows_in_the_second_answer(self) -> None:
+        found = kept(
+            [claim("x", {"p1": "Split it now."})],
+            [
+                flip("p3", "I change my position", "p1"),
+                flip("p3", "then the numbers are known"),
+                flip("p1", "Split it now."),
+                flip("p2", "I have never thought so"),
+            ],
+        )
+        (kept_one,) = found.flips
+        assert (kept_one.participant, kept_one.because_of, kept_one.message) == (
+            "gamma",
+            "alpha",
+            "msg_gamma_debate",
+        )
+        assert found.unproven == 3
+
+    def test_nobody_is_convinced_by_oneself(self) -> None:
+        (found,) = kept(
+            [claim("x", {"p1": "Split it now."})], [flip("p3", "I change my position", "p3")]
+        ).flips
+        assert found.because_of is None
+
+
+words = st.lists(
+    st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=7),
+    min_size=1,
+    max_size=14,
+)
+spaces = st.sampled_from([" ", "  ", "\n", "\n\n", "\t", "\u00a0 "])
+MARKS = "\"'“”„»«\u2018\u2019…."
+
+
+class TestFindQuote:
+    @given(words, st.data())
+    def test_any_cut_at_words_is_found_as_it_stands_there(self, some: list[str], data: st.DataObject) -> None:
+        text = "".join(word + data.draw(spaces) for word in some)
+        first = data.draw(st.integers(0, len(some) - 1))
+        last = data.draw(st.integers(first + 1, len(some)))
+        cut = " ".join(some[first:last])
+        assume(len(cut.strip(MARKS + " ")) >= 12)
+        found = find_quote(cut, text)
+        assert found is not None
+        assert found in text
+        assert found.split() != []
+        assert "".join(found.split()) in "".join(cut.split())
+
+    @given(words, words)
+    def test_what_is_found_is_in_the_text(self, some: list[str], quote: list[str]) -> None:
+        text = " ".join(some)
+        found = find_quote(" ".join(quote), text)
+        assert found is None or found in text
+
+    @pytest.mark.parametrize(
+        "words", ["a.b*c+ (d|e) [f]", "\\d\\w\\s and more", "^start of it$", "{1,2} times {x}"]
+    )
+    def test_it_is_text_and_no_pattern(self, words: str) -> None:
+        assert find_quote(words, f"So: {words} is it.") == words
+        assert find_quote(words, "axbxc d f 1 start of it and so on") is None
+
+    @pytest.mark.parametrize(("quote", "found"), [("Yes.", "Yes."), ("Ye", None), ("No.", None)])
+    def test_an_answer_that_is_short_itself_is_quoted_whole(self, quote: str, found: str | None) -> None:
+        assert find_quote(quote, " Yes. ") == found
+
+    def test_nothing_is_found_in_nothing(self) -> None:
+        assert find_quote("", "") is None
+        assert find_quote("something that was said", "") is None

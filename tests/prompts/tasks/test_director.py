@@ -1,0 +1,245 @@
+"""Who has the word next: rules first, a model where they leave a choice, and always somebody."""
+
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+
+from moot.prompts.tasks.director import Floor, Heard, Spoke, ask, by_rules, candidates, fallback, floor_of
+from moot.types.chunks import Text
+from moot.types.discussions import Message
+from moot.types.modes import END, USER, Directed, LessonRole
+from moot.types.participants import Participant
+from moot.types.run_plan import Plan
+
+MIRA = Participant("mira", "Mira", "a/one", role="teacher", priority=10)
+TOM = Participant("tom", "Tom", "a/one", role="student")
+LI = Participant("li", "Li", "a/one", role="student")
+EVERYBODY = (MIRA, TOM, LI)
+
+
+def floor(
+    *spoke: str, words: str = "Go on.", agents: tuple[Participant, ...] = EVERYBODY, **more: object
+) -> Floor:
+    """A floor on which these have spoken, in this order; a name with a minus said nothing."""
+    turns = [
+        Spoke(
+            participant=name.strip("-"), name=name.strip("-").title(), preview="" if "-" in name else "Yes."
+        )
+        for name in spoke
+    ]
+    values = {"limit": 10, "turn": len(turns), **more}
+    return Floor(agents=agents, spoke=tuple(turns), heard=(Heard("The user", words, True),), **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("stands", "next", "why"),
+    [
+        (floor("mira", "tom", limit=2), END, "All 2 turns were taken."),
+        (floor("mira", "tom-", "li-"), END, "Two turns in a row came to nothing."),
+        (floor(agents=(MIRA,)), "mira", "Only Mira is here."),
+        (floor("mira", agents=(MIRA,)), USER, "Mira has answered."),
+        (floor(trigger="li", words="Tom, why?"), "li", "Chosen to begin."),
+        (floor(trigger="nobody", words="Why?"), "mira", "The user's question waits for an answer."),
+        (floor(words="What do you think, tom?"), "tom", "The user spoke to Tom."),
+        (floor("tom", words="Tom and Li, speak."), "li", "The user spoke to Li."),
+        (floor(words="Why is that?"), "mira", "The user's question waits for an answer."),
+        (floor("mira-", words="Why is that?"), "tom", "The user's question waits for an answer."),
+        (floor(agents=()), END, "Nobody is left who could speak."),
+    ],
+)
+def test_rules_decide_before_any_model(stands: Floor, next: str, why: str) -> None:
+    decided = by_rules(stands)
+    assert decided is not None
+    assert (decided.next, decided.reason, decided.by) == (next, why, "rules")
+
+
+@pytest.mark.parametrize(
+    "stands",
+    [
+        floor(words="Talk among yourselves."),
+        floor("mira", words="Why is that?"),
+        floor("tom", words="Tomorrow, tomatoes."),
+        floor("mira", "tom-", "li"),
+    ],
+)
+def test_a_model_chooses_where_the_rules_do_not(stands: Floor) -> None:
+    assert by_rules(stands) is None
+
+
+def test_a_name_is_a_whole_word() -> None:
+    assert by_rules(floor(words="Tomorrow we lift the limit.")) is None
+
+
+def test_nobody_speaks_twice_in_a_row_or_much_more_than_another() -> None:
+    assert [who.id for who in candidates(floor())] == ["mira", "tom", "li"]
+    assert [who.id for who in candidates(floor("mira"))] == ["tom", "li"]
+    assert [who.id for who in candidates(floor("mira", "tom", "mira", "tom"))] == ["li"]
+
+
+def test_a_model_reads_how_things_stand_and_can_only_choose_who_may_speak() -> None:
+    stands = floor("mira", "tom", words="Explain\nit.", topic="Squares")
+    inquiry = ask(stands)
+    assert inquiry.asks == 1
+    (told,) = inquiry.request.messages[0].parts
+    assert isinstance(told, Text)
+    assert told.text == snapshot("""\
+The topic: Squares
+
+At the table:
+- mira: Mira, teacher, priority 10
+- tom: Tom, student, priority 0
+- li: Li, student, priority 0
+
+The last words, oldest first:
+- The user (person): Explain it.
+
+Turns since the user spoke:
+- Mira: Yes.
+- Tom: Yes.
+
+The whiteboard (1000 x 563) is closed and empty.
+
+Turn 3 of 10. You may choose: li, mira, USER, END\
+""")
+    form = msgspec.convert({"next": "li", "reason": "She was quiet."}, inquiry.answer)
+    assert inquiry.found(form).next == "li"  # type: ignore[union-attr]
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"next": "tom", "reason": "Again."}, inquiry.answer)
+
+
+def material(stands: Floor) -> str:
+    return "".join(str(part) for part in ask(stands).request.messages[0].parts)
+
+
+def test_a_model_knows_who_opened_the_topic() -> None:
+    assert "The topic (opened by Tom): Squares" in material(floor("tom", trigger="tom", topic="Squares"))
+    assert "The topic: Squares" in material(floor(trigger="nobody", topic="Squares"))
+
+
+def test_a_model_reads_the_last_ten_and_the_rules_know_the_users_last_words_all_the_same() -> None:
+    heard = (Heard("The user", "Li, why?", True), *(Heard("Tom", f"No. {place}!") for place in range(12)))
+    stands = replace(floor("tom"), heard=heard)
+    assert "No. 1!" not in material(stands)
+    assert "No. 2!" in material(stands)
+    assert (decided := by_rules(stands)) is not None
+    assert decided.next == "li"
+
+
+def test_the_first_turn_is_an_agents() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"next": USER, "reason": "You first."}, ask(floor()).answer)
+
+
+agents = st.lists(
+    st.builds(
+        Participant,
+        st.sampled_from(["mira", "tom", "li", "bo"]),
+        st.sampled_from(["Mira", "Tom"]),
+        st.just("a/one"),
+        role=st.sampled_from([*get_args(LessonRole), None]),
+        priority=st.integers(-5, 5),
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda who: who.id,
+)
+
+
+@given(agents, st.lists(st.sampled_from(["mira", "tom", "li", "bo", "gone", "tom-"]), max_size=25), st.text())
+def test_there_always_is_a_valid_decision_and_an_end(
+    present: list[Participant], spoke: list[str], words: str
+) -> None:
+    stands = floor(*spoke, words=words, agents=tuple(present))
+    decided = by_rules(stands) or fallback(stands)
+    known = {who.id for who in present}
+    assert decided.next in {*known, USER, END}
+    if decided.next in known and len(known) > 1 and stands.spoke and decided.reason != "Chosen to begin.":
+        named = decided.reason.startswith("The user spoke to")
+        assert named or decided.next != stands.spoke[-1].participant
+    if stands.turn >= stands.limit:
+        assert decided.next == END
+
+
+def said(who: str | None, words: str, turn: int = 0, **more: object) -> Message:
+    values = {"status": "completed", "run": "run_1", **more}
+    return Message(
+        id=f"msg_{who}_{turn}",
+        discussion="dis_1",
+        role="assistant" if who else "user",
+        content=words,
+        participant=who,
+        name=who.title() if who else None,
+        stage="turn" if who else None,
+        round=turn,
+        **values,  # type: ignore[arg-type]
+    )
+
+
+def test_a_floor_is_what_came_before_a_turn_also_after_a_crash() -> None:
+    plan = Plan(mode="directed", participants=EVERYBODY, directed=Directed(turns=4, topic="Squares"))
+    log = [
+        said("li", "Long ago.", run="run_0"),
+        said(None, "Why?"),
+        said("mira", "Because. " * 40, script='[{"type":"action","name":"wb_open"}]'),
+        said(None, "The board is empty.", hidden=True, audience=("tom",)),
+        said("tom", "Broken", 1, status="failed"),
+        said("li", "I see.", 2),
+    ]
+    stands = floor_of(plan, log, "run_1", 2)
+    assert [(one.participant, len(one.preview), one.actions) for one in stands.spoke] == [
+        ("mira", 100, ("wb_open",)),
+        ("tom", 0, ()),
+    ]
+    assert [(one.name, one.person) for one in stands.heard] == [
+        ("Li", False),
+        ("The user", True),
+        ("Mira", False),
+    ]
+    assert stands.last_words == "Why?"
+    assert stands.board.open
+    assert floor_of(plan, log, "run_1", 0).spoke == ()
+
+
+@pytest.mark.parametrize("words", ["\u4e3a\u4ec0\u4e48\uff1f", "\u0644\u0645\u0627\u0630\u0627\u061f"])
+def test_questions_are_asked_in_other_scripts_too(words: str) -> None:
+    decided = by_rules(floor(words=words))
+    assert decided is not None
+    assert decided.reason == "The user's question waits for an answer."
+
+
+def test_a_name_is_found_where_words_have_no_spaces_between_them() -> None:
+    anna = Participant("anna", "\u5b89\u5a1c", "a/one")
+    decided = by_rules(floor(words="\u8bf7\u5b89\u5a1c\u56de\u7b54", agents=(MIRA, anna)))
+    assert decided is not None
+    assert decided.next == "anna"
+
+
+def test_a_decision_is_made_anew_where_a_turn_before_it_was_tried_again() -> None:
+    silent, spoken = by_rules(floor("mira-", "tom-")), fallback(floor("mira", "tom"))
+    assert silent is not None
+    assert silent.basis != spoken.basis
+
+
+def test_who_began_once_does_not_begin_every_time() -> None:
+    plan = Plan(mode="directed", participants=EVERYBODY, directed=Directed(trigger="li"))
+    log = [said(None, "Go."), said("li", "I begin."), said(None, "Tom, go on.", run="run_2")]
+    assert floor_of(plan, log[:1], "run_1", 0).trigger == "li"
+    assert floor_of(plan, log, "run_2", 0).trigger is None
+
+
+def test_what_was_said_to_one_alone_is_not_known_to_a_director_of_others() -> None:
+    plan = Plan(mode="directed", participants=EVERYBODY)
+    opened = '[{"type":"action","name":"wb_open"}]'
+    log = [
+        said(None, "Mira only.", audience=("mira",)),
+        said("mira", "A secret.", audience=("mira",), script=opened),
+        said(None, "Now all.", run="run_2"),
+    ]
+    stands = floor_of(plan, log, "run_2", 0)
+    assert [one.text for one in stands.heard] == ["Now all."]
+    assert not stands.board.open

@@ -1,0 +1,96 @@
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.prompts.tasks.persona_suggestions import MOST_DROPPED, Choice, proposing, questioning
+from moot.types.chunks import Text
+from moot.types.personas import CATEGORIES, OF_EACH, PROPOSALS, Reply
+from moot.types.requests import ModelRequest
+
+
+def voice(name: str = "Hypatia", category: str = "thinker", **more: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "category": category,
+        "description": "You are a voice.",
+        "rationale": "It helps.",
+        **more,
+    }
+
+
+def told(request: ModelRequest) -> str:
+    (message,) = request.messages
+    return "\n\n".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+def test_proposals_are_asked_for_with_all_that_is_known() -> None:
+    replies = [Reply(question="Since when?", answer="A year."), Reply(question="Why?", answer=" ")]
+    request = proposing("I want to move.", replies, ["Sceptic", "Teacher"])
+    assert told(request) == snapshot("""\
+The situation:
+```
+I want to move.
+```
+
+Asked about it, they answered:
+```
+Since when?
+A year.
+```
+
+There already, so leave these out: Sceptic, Teacher.\
+""")
+    assert "two of each category" in request.system
+
+
+def test_questions_are_asked_about_the_situation() -> None:
+    request = questioning("I want to move.")
+    assert told(request) == "The situation:\n```\nI want to move.\n```"
+    assert "up to three" in request.system
+
+
+voices = st.builds(
+    voice,
+    st.sampled_from(["Ada", "ada", "Bo", "Cy", "Di ", "Ed", "Flo", "Gus", "Hal", "Ivy", "", "Sceptic"]),
+    st.sampled_from([*CATEGORIES, "Role", "friend", 7]),
+)
+
+
+@given(st.lists(voices, max_size=40))
+def test_whatever_comes_two_of_each_are_chosen_with_names_of_their_own(came: list[dict[str, Any]]) -> None:
+    choice = Choice(["SCEPTIC"])
+    kept = [found for one in came if (found := choice.take(one)) is not None]
+    assert kept == choice.chosen
+    assert max(Counter(one.category for one in kept).values(), default=0) <= OF_EACH
+    names = [one.name.casefold() for one in kept]
+    assert len(set(names)) == len(names) <= PROPOSALS
+    assert "sceptic" not in names
+    assert len(choice.dropped) == min(len(came) - len(kept), MOST_DROPPED)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (voice("sceptic"), "already"),
+        (voice("x" * 61), "name"),
+        (voice(category="friend"), "category"),
+        ({"name": "Nobody"}, "does not fit"),
+        (voice(description=7), "description"),
+        ({}, "does not fit"),
+    ],
+)
+def test_what_is_left_out_is_told_with_a_reason(wrong: dict[str, Any], words: str) -> None:
+    choice = Choice(["Sceptic"])
+    assert choice.take(wrong) is None
+    (dropped,) = choice.dropped
+    assert words in dropped.reason
+
+
+def test_what_stands_around_texts_is_taken_off() -> None:
+    found = Choice([]).take(voice(" The\nNurse ", "ROLE", description=" You care.\n", extra=[1]))
+    assert found is not None
+    assert (found.name, found.category, found.description) == ("The Nurse", "role", "You care.")

@@ -1,0 +1,367 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+
+from moot.prompts.attachments import question
+from moot.prompts.builder import prompt, system_prompt
+from moot.prompts.parts import Enclosed
+from moot.prompts.templates import written
+from moot.prompts.visibility import VIEWS, View, blind, everything
+from moot.types.chunks import Text
+from moot.types.discussions import Message
+from moot.types.participants import Participant, seat
+from moot.types.requests import File, ModelRequest
+from moot.types.run_plan import Plan
+from tests.prompts.logs import Log, costly, logs
+
+views = st.sampled_from(list(VIEWS.values()))
+instructions = st.sampled_from(["", "Go on."])
+
+
+def pieces(request: ModelRequest) -> list[tuple[str, str]]:
+    """Return every text of a request with the role it is said in."""
+    return [
+        (message.role, part.text)
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, Text)
+    ]
+
+
+def wrote(log: Log, view: View, instruction: str = "") -> ModelRequest:
+    return prompt(log.plan, log.who, view(log.said, log.who.id, log.run), instruction)
+
+
+def as_told(message: Message, who: Participant) -> tuple[str, str]:
+    if message.participant == who.id:
+        return "assistant", message.content
+    if message.role == "user":
+        return "user", message.content
+    said = "summed up for the table" if message.role == "synthesis" and message.name else "said"
+    cut_off = "" if message.status == "completed" else ", and was cut off"
+    return "user", f"{message.name or 'The table'} {said}{cut_off}:\n\n{message.content}"
+
+
+class TestAnyDiscussion:
+    @costly
+    @given(logs(), views, instructions)
+    def test_roles_alternate_and_the_user_has_the_first_and_the_last_word(
+        self, log: Log, view: View, instruction: str
+    ) -> None:
+        roles = [message.role for message in wrote(log, view, instruction).messages]
+        assert (roles[0], roles[-1]) == ("user", "user")
+        assert all(one != next_one for one, next_one in pairwise(roles))
+
+    @costly
+    @given(logs(), views, instructions)
+    def test_all_that_is_seen_is_told_in_its_order_and_nothing_else(
+        self, log: Log, view: View, instruction: str
+    ) -> None:
+        seen = view(log.said, log.who.id, log.run)
+        told = pieces(wrote(log, view, instruction))
+        if seen and seen[0].participant == log.who.id:
+            assert told.pop(0) == ("user", written("not_shown"))
+        if instruction:
+            assert told.pop() == ("user", instruction)
+        elif not seen or seen[-1].participant == log.who.id:
+            assert told.pop() == ("user", written("your_turn"))
+        assert told == [as_told(message, log.who) for message in seen]
+
+    @costly
+    @given(logs(), views)
+    def test_nobody_speaks_in_another_s_voice(self, log: Log, view: View) -> None:
+        mine = [message.content for message in log.said if message.participant == log.who.id]
+        for role, text in pieces(wrote(log, view)):
+            assert role == "user" or text in mine
+
+    @costly
+    @given(logs(), views)
+    def test_words_for_others_are_nowhere_in_it(self, log: Log, view: View) -> None:
+        hidden = set(log.said) - set(view(log.said, log.who.id, log.run))
+        text = str(wrote(log, view))
+        assert [message.number for message in hidden if f"«{message.number}»" in text] == []
+
+    @costly
+    @given(logs(), views, instructions)
+    def test_the_same_log_gives_the_same_prompt(self, log: Log, view: View, instruction: str) -> None:
+        assert wrote(log, view, instruction) == wrote(log, view, instruction)
+
+    @costly
+    @given(logs())
+    def test_the_layers_keep_their_order(self, log: Log) -> None:
+        system = system_prompt(log.plan, log.who)
+        persona = log.plan.personas.get(log.who.id, "").strip()
+        assert system.startswith(persona)
+        rest = system.removeprefix(persona)
+        marks = [f"You are {log.who.name}", "A project.", "Write in "]
+        places = [rest.find(mark) for mark in marks if mark in rest]
+        assert places == sorted(places)
+        assert ("Write in " in rest) == (log.plan.language is not None)
+
+
+PARTICIPANTS = seat(("a/one", "b/two", "c/three"))
+ALPHA, BETA, GAMMA = PARTICIPANTS
+
+
+def said(number: int, words: str, who: Participant | None = None, *, run: str = "run_1") -> Message:
+    return Message(
+        id=f"msg_{number}",
+        discussion="dis_1",
+        number=number,
+        run=run,
+        role="assistant" if who else "user",
+        participant=who.id if who else None,
+        name=who.name if who else None,
+        content=words,
+    )
+
+
+EARLIER = (
+    said(1, "Is a round table better?"),
+    said(2, "It has no head.", ALPHA),
+    said(3, "It takes more room.", BETA),
+)
+
+
+def shown(request: ModelRequest) -> str:
+    """Write a request out as it is read."""
+    parts = [f"[system]\n{request.system}"] if request.system else []
+    for message in request.messages:
+        texts = [part.text if isinstance(part, Text) else f"({part})" for part in message.parts]
+        parts.append(f"[{message.role}]\n" + "\n--\n".join(texts))
+    return "\n\n".join(parts) + "\n"
+
+
+def test_alone_there_is_only_what_was_asked() -> None:
+    plan = Plan(mode="single", participants=(ALPHA,))
+    assert shown(prompt(plan, ALPHA, [EARLIER[0]])) == snapshot("""\
+[user]
+Is a round table better?
+""")
+
+
+def test_single() -> None:
+    plan = Plan(mode="single", participants=PARTICIPANTS, language="en")
+    seen = everything([*EARLIER, said(4, "Who says so?", run="run_2")], "alpha", "run_2")
+    assert shown(prompt(plan, ALPHA, seen)) == snapshot("""\
+[system]
+You are Alpha. With you at the table: Beta and Gamma. This message is for you alone to answer; the others do not answer it.
+
+What the others said earlier comes to you as "NAME said:"; refer to them by name where it helps. Begin with the answer itself, without your name before it.
+
+Write in English, whatever language the material is in. If the person asks for another language, or goes on in another one, change to that.
+
+[user]
+Is a round table better?
+
+[assistant]
+It has no head.
+
+[user]
+Beta said:
+
+It takes more room.
+--
+Who says so?
+""")
+
+
+def test_parallel() -> None:
+    plan = Plan(
+        mode="parallel",
+        participants=PARTICIPANTS,
+        personas={"beta": "You are a carpenter of forty years."},
+        project="The project is called Hall.",
+        language="de",
+    )
+    log = [*EARLIER, said(4, "Und bei zwölf Leuten?", run="run_2"), said(5, "Nein.", ALPHA, run="run_2")]
+    assert shown(prompt(plan, BETA, blind(log, "beta", "run_2"))) == snapshot("""\
+[system]
+You are a carpenter of forty years.
+
+You are Beta. The same message has also gone to Alpha and Gamma: you all answer at this moment, without seeing each other's answers.
+
+Answer in your own right: say what you think and why, do not guess what the others will say, and leave nothing to them. If the message gives each of you something of your own to do, do what is yours. What the others said earlier comes to you as "NAME said:"; refer to them by name where it helps.
+
+Begin with the answer itself, without your name before it.
+
+The project is called Hall.
+
+Write in German, whatever language the material is in. If the person asks for another language, or goes on in another one, change to that.
+
+[user]
+Is a round table better?
+--
+Alpha said:
+
+It has no head.
+
+[assistant]
+It takes more room.
+
+[user]
+Und bei zwölf Leuten?
+""")
+
+
+def test_consensus() -> None:
+    plan = Plan(mode="consensus", participants=(ALPHA, BETA), language="en")
+    assert shown(prompt(plan, ALPHA, everything(EARLIER, "alpha", "run_1"))) == snapshot("""\
+[system]
+You are Alpha, at a round table with Beta and the person who asked. You speak in turn, and everybody hears everything; what the others say comes to you as "NAME said:".
+
+Together you look for an answer that all of you can stand behind; where you cannot agree, make clear what the difference is. If you are the first to speak, answer the question itself. Otherwise take up what was said: say plainly where you agree and where you do not, and why; give way to a better argument and hold on to a good one; correct mistakes, your own included; add what is still missing. Do not repeat what is settled, and spare each other the praise.
+
+Two or three paragraphs are enough. Speak only for yourself, and begin with what you have to say, without your name before it.
+
+Write in English, whatever language the material is in. If the person asks for another language, or goes on in another one, change to that.
+
+[user]
+Is a round table better?
+
+[assistant]
+It has no head.
+
+[user]
+Beta said:
+
+It takes more room.
+""")
+
+
+def test_auto_continue() -> None:
+    plan = Plan(mode="continue", participants=(ALPHA, BETA), language="en")
+    instruction = written("go_on_together")
+    assert shown(prompt(plan, ALPHA, EARLIER, instruction)) == snapshot("""\
+[system]
+You are Alpha, at a round table with Beta and the person who asked. You speak in turn, and everybody hears everything; what the others say comes to you as "NAME said:".
+
+Together you look for an answer that all of you can stand behind; where you cannot agree, make clear what the difference is. If you are the first to speak, answer the question itself. Otherwise take up what was said: say plainly where you agree and where you do not, and why; give way to a better argument and hold on to a good one; correct mistakes, your own included; add what is still missing. Do not repeat what is settled, and spare each other the praise.
+
+Two or three paragraphs are enough. Speak only for yourself, and begin with what you have to say, without your name before it.
+
+Write in English, whatever language the material is in. If the person asks for another language, or goes on in another one, change to that.
+
+[user]
+Is a round table better?
+
+[assistant]
+It has no head.
+
+[user]
+Beta said:
+
+It takes more room.
+--
+Nobody has asked anything new: the discussion goes on by itself, and it is your turn. If one of the others asked you something or contradicted you, answer that first. Then build on what was just said, test it against a case that has not come up, or open a side of the question that was passed over. Do not repeat what is settled. If there is nothing left to add, say in a sentence or two where you all stand.
+""")
+
+
+def test_auto_continue_alone() -> None:
+    plan = Plan(mode="continue", participants=(ALPHA,))
+    assert shown(prompt(plan, ALPHA, EARLIER[:2], written("go_on_alone"))) == snapshot("""\
+[user]
+Is a round table better?
+
+[assistant]
+It has no head.
+
+[user]
+Nobody has asked anything new: think further by yourself. Go deeper into what you said last, look for where it might be wrong, or open a side of the question that was passed over. Do not repeat yourself. If there is nothing left to add, say in a sentence or two where you stand.
+""")
+
+
+def test_one_who_would_have_the_last_word_is_given_the_floor_again() -> None:
+    plan = Plan(mode="consensus", participants=(ALPHA,))
+    assert shown(prompt(plan, ALPHA, EARLIER[:2])) == snapshot("""\
+[user]
+Is a round table better?
+
+[assistant]
+It has no head.
+
+[user]
+Nobody has spoken since. It is your turn again: take the next step from where you were, without repeating yourself.
+""")
+
+
+def test_one_who_would_have_the_first_word_is_told_that_there_was_more() -> None:
+    plan = Plan(mode="single", participants=(ALPHA,))
+    assert shown(prompt(plan, ALPHA, [EARLIER[1], said(4, "Go on.")])) == snapshot("""\
+[user]
+(The discussion began earlier; what came before this is not shown to you.)
+
+[assistant]
+It has no head.
+
+[user]
+Go on.
+""")
+
+
+def test_who_broke_off_is_said_to_have_broken_off() -> None:
+    plan = Plan(mode="single", participants=(ALPHA,))
+    cut = replace(EARLIER[2], content="It takes mo", status="partial")
+    assert pieces(prompt(plan, ALPHA, [cut]))[0] == ("user", "Beta said, and was cut off:\n\nIt takes mo")
+
+
+def test_a_synthesis_that_nobody_signed_is_the_table_s() -> None:
+    plan = Plan(mode="single", participants=(ALPHA,))
+    summary = replace(said(4, "Round."), role="synthesis")
+    assert pieces(prompt(plan, ALPHA, [summary])) == [("user", "The table said:\n\nRound.")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "to", "named"),
+    [
+        ("parallel", None, "Beta and Gamma"),
+        ("parallel", ("alpha", "gamma"), "also gone to Gamma:"),
+        ("consensus", ("alpha", "gamma"), "round table with Gamma and the person"),
+        ("parallel", ("alpha",), "for you alone"),
+        ("single", ("alpha", "beta"), "at the table: Beta and Gamma."),
+    ],
+)
+def test_only_those_who_answer_too_are_said_to(mode: str, to: tuple[str, ...] | None, named: str) -> None:
+    assert named in system_prompt(Plan(mode=mode, participants=PARTICIPANTS, to=to), ALPHA)
+
+
+def test_many_are_listed() -> None:
+    plan = Plan(mode="parallel", participants=seat(("a/one",) * 5))
+    assert "also gone to Beta, Gamma, Delta and Epsilon:" in system_prompt(plan, plan.participants[0])
+
+
+@pytest.mark.parametrize("mode", ["single", "parallel", "consensus"])
+def test_those_who_are_not_introduced_are_asked_as_if_alone(mode: str) -> None:
+    assert system_prompt(Plan(mode=mode, participants=PARTICIPANTS, introduced=False), ALPHA) == ""
+
+
+def test_a_mode_that_does_not_say_who_one_is_in_it_is_a_mistake() -> None:
+    with pytest.raises(KeyError):
+        system_prompt(Plan(mode="brawl", participants=PARTICIPANTS), ALPHA)
+
+
+def test_braces_in_a_name_or_a_persona_are_only_braces() -> None:
+    who = Participant("x", "{name}", "a/one")
+    plan = Plan(mode="parallel", participants=(who, BETA), personas={"x": "Write {others} as it is."})
+    assert "Write {others} as it is.\n\nYou are {name}. The same message" in system_prompt(plan, who)
+
+
+def test_material_stands_before_the_words_it_came_with() -> None:
+    picture = File("cat.png", "image/png", b"\x89PNG")
+    asked = question("What is it?", "one\ntwo", [picture])
+    *material, _ = asked.parts
+    attached = {"msg_1": tuple(map(Enclosed, material)), "msg_2": (Enclosed(Text("Beta's own")),)}
+    seen = [said(1, "What is it?"), said(2, "A cat.", BETA)]
+    request = prompt(Plan(mode="single", participants=(ALPHA,)), ALPHA, seen, attached=attached)
+    assert request.messages[0].parts == (*asked.parts, Text("Beta said:\n\nA cat."))
+
+
+def test_a_participant_is_asked_as_it_is_set_up() -> None:
+    who = Participant("x", "X", "a/one", temperature=0.5, max_tokens=7, thinking="low")
+    request = prompt(Plan(mode="single", participants=(who,)), who, [EARLIER[0]])
+    asked = (request.model, request.temperature, request.max_tokens, request.thinking)
+    assert asked == ("a/one", 0.5, 7, "low")

@@ -1,0 +1,217 @@
+"""What the agents of a lesson read, whole, and what they are given back of their own turns."""
+
+import pytest
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+
+from moot.prompts.builder import prompt
+from moot.prompts.lesson import LENGTHS, PARTS, actions_in, board_of, lesson, now, now_in_lesson, own_turn
+from moot.prompts.visibility import in_lesson
+from moot.types.action_docs import described
+from moot.types.chunks import Text
+from moot.types.discussions import Message
+from moot.types.events import TurnStatus
+from moot.types.modes import Directed, LessonRole
+from moot.types.participants import Participant
+from moot.types.run_plan import Plan
+from moot.whiteboard.state import EMPTY
+
+MIRA = Participant("mira", "Mira", "a/one", role="teacher")
+TOM = Participant("tom", "Tom", "a/one", role="student")
+LI = Participant("li", "Li", "a/one")
+PLAN = Plan(mode="directed", participants=(MIRA, TOM, LI), directed=Directed(topic="Squares"))
+DRAWN = '[{"type":"action","name":"wb_draw_text","params":{"content":"1 + 3","x":50.0,"y":40.0,"elementId":"sum"}},{"type":"text","content":"Look at this."}]'
+
+
+def said(
+    who: Participant | None,
+    words: str,
+    turn: int = 0,
+    *,
+    script: str | None = None,
+    status: TurnStatus = "completed",
+    hidden: bool = False,
+    run: str = "run_1",
+) -> Message:
+    return Message(
+        id=f"msg_{who.id if who else 'user'}_{turn}",
+        discussion="dis_1",
+        run=run,
+        role="assistant" if who else "user",
+        content=words,
+        participant=who.id if who else None,
+        name=who.name if who else None,
+        stage="turn" if who else None,
+        round=turn,
+        script=script,
+        status=status,
+        hidden=hidden,
+        audience=("tom",) if hidden else None,
+    )
+
+
+LOG = [
+    said(None, "Why do they add up to squares?"),
+    said(MIRA, "Look at this.", script=DRAWN),
+    said(None, "The board is empty.", 1, hidden=True),
+    said(TOM, "I do not see", 1, script='[{"type":"text","content":"I do not see"}]', status="interrupted"),
+    said(LI, "Broken", 2, status="failed", script='[{"type":"action","name":"wb_clear","params":{}}]'),
+    said(LI, "Nor do I.", 3),
+]
+
+
+def test_a_teacher_reads_who_it_is_what_it_may_do_and_in_which_form_to_answer() -> None:
+    assert lesson(PLAN, MIRA).replace(described("teacher"), "(its actions)") == snapshot("""\
+You are Mira. You teach. You decide what matters, build it up step by step from what the others already know, and make it visible on the board: one idea at a time, each with an example. You ask before you tell where somebody can find it out, and you correct mistakes kindly and plainly.
+
+With you: Tom (student), Li (participant). One speaks at a time, and somebody else decides who; speak for yourself only.
+
+The topic: Squares
+
+You share a whiteboard of 1000 by 563 points, with its origin at the top left. Everybody sees what is drawn on it; nobody sees how. You act in silence: never say that you are about to draw, open or point at something, and do not read out what stands there anyway.
+
+Your whole answer is one JSON array and nothing else, with two kinds of items in the order in which they happen:
+- speech: {"type":"text","content":"what you say aloud"}
+- an action: {"type":"action","name":"wb_draw_text","params":{"content":"F = m a","x":80,"y":60}}
+
+The actions that you may use, with what they take (a question mark is what may be left out):
+(its actions)
+
+Give an elementId to whatever you may want to change or point at later, and use the ids that stand on the board. Keep things apart: no overlapping, nothing beyond the edges; delete what is no longer needed before you add more.
+
+Speak as people do when they talk: whole sentences, no markdown, no lists, no stage directions, no name in front. Say about 100 characters in all, and more only where it cannot be said shorter.\
+""")
+
+
+def test_a_student_reads_another_part_and_is_to_say_less() -> None:
+    teacher, student = lesson(PLAN, MIRA).splitlines(), lesson(PLAN, TOM).splitlines()
+    only = [line for line in student if line not in teacher and not line.startswith("wb_")]
+    assert only == snapshot(
+        [
+            "You are Tom. You learn. You say honestly what you understood and what you did not, ask about the step that does not follow, and try things out, mistakes included. One short question or thought at a time; you do not lecture.",
+            "With you: Mira (teacher), Li (participant). One speaks at a time, and somebody else decides who; speak for yourself only.",
+            "Speak as people do when they talk: whole sentences, no markdown, no lists, no stage directions, no name in front. Say about 50 characters in all, and more only where it cannot be said shorter.",
+        ]
+    )
+
+
+def test_only_teachers_are_told_of_what_is_done_with_slides() -> None:
+    assert "\nspotlight " in lesson(PLAN, MIRA)
+    assert "spotlight" not in lesson(PLAN, TOM) + lesson(PLAN, LI)
+
+
+@pytest.mark.parametrize("role", PARTS)
+def test_each_role_has_a_part_and_a_length(role: LessonRole | None) -> None:
+    told = lesson(PLAN, Participant("x", "X", "a/one", role=role))
+    assert f"about {LENGTHS[role]} characters" in told
+    assert "{" not in told.replace('{"', "").replace(described(role), "")
+
+
+def test_whoever_is_alone_is_told_of_nobody_and_without_a_topic_of_none() -> None:
+    told = lesson(Plan(mode="directed", participants=(MIRA,)), MIRA)
+    assert "With you" not in told
+    assert "The topic" not in told
+
+
+def test_a_brief_tells_what_is_on_the_board_and_what_the_others_said() -> None:
+    assert now_in_lesson(LOG, "run_1", "tom", 10_000) == snapshot("""\
+The whiteboard (1000 x 563) is open, with 1 element:
+- sum: text "1 + 3", at (50, 40), 400 x 100, by Mira
+
+Since the user spoke, these have spoken already. Do not repeat what they said: add to it, question it, or take it further.
+- Mira: Look at this.
+- Li: Nor do I.
+
+It is your turn. Answer with the array.\
+""")
+
+
+def test_the_first_brief_tells_of_nobody() -> None:
+    told = now_in_lesson(LOG[:1], "run_1", "mira", 10_000)
+    assert "already" not in told
+    assert told == now(EMPTY, [], {})
+
+
+def test_a_brief_tells_only_of_this_run_and_in_short() -> None:
+    log = [said(LI, "Long ago.", run="run_0"), said(MIRA, "word " * 100)]
+    told = now_in_lesson(log, "run_1", "tom", 10_000)
+    assert "Long ago" not in told
+    assert "- Mira: " + ("word " * 20).strip() in told
+    assert "word " * 21 not in told
+
+
+def test_own_turns_come_back_as_the_array_and_the_others_under_their_names() -> None:
+    request = prompt(PLAN, TOM, in_lesson(LOG, "tom", "run_1"))
+    told = [
+        (message.role, [part.text for part in message.parts if isinstance(part, Text)])
+        for message in request.messages
+    ]
+    assert told == snapshot(
+        [
+            (
+                "user",
+                [
+                    "Why do they add up to squares?",
+                    """\
+Mira said:
+
+Look at this.\
+""",
+                    "The board is empty.",
+                ],
+            ),
+            ("assistant", ['[{"type":"text","content":"I do not see"}]']),
+            (
+                "user",
+                [
+                    "(You were interrupted here; the rest was never said.)",
+                    """\
+Li said:
+
+Nor do I.\
+""",
+                ],
+            ),
+        ]
+    )
+
+
+def test_a_turn_without_words_comes_back_too() -> None:
+    silent = said(TOM, "", 1, script='[{"type":"action","name":"wb_open","params":{}}]')
+    seen = in_lesson([LOG[0], silent], "tom", "run_1")
+    assert silent in seen
+    assert silent not in in_lesson([LOG[0], silent], "mira", "run_1"), "others see what it did on the board"
+
+
+def test_what_was_said_before_there_was_an_array_comes_back_as_one() -> None:
+    (told,) = own_turn(said(TOM, 'He said "so".'))
+    assert isinstance(told.part, Text)
+    assert told.part.text == r'[{"type":"text","content":"He said \"so\"."}]'
+
+
+@pytest.mark.parametrize("status", ["interrupted", "stopped", "partial"])
+def test_whoever_was_interrupted_is_told_so(status: TurnStatus) -> None:
+    spoken, told = own_turn(said(TOM, "I do", status=status))
+    assert (spoken.role, told.role) == ("assistant", "user")
+    assert "You were interrupted here" in str(told.part)
+
+
+def test_the_board_is_what_all_turns_but_failed_ones_have_drawn() -> None:
+    (element,) = board_of(LOG).elements
+    assert (element.id, element.by) == ("sum", "mira")
+
+
+def test_what_was_done_in_a_turn_is_named() -> None:
+    assert [actions_in(message) for message in LOG if message.participant] == [
+        ("wb_draw_text",),
+        (),
+        (),
+        (),
+    ]
+
+
+def test_what_was_drawn_for_one_alone_is_on_nobody_else_s_board() -> None:
+    drew = '[{"type":"action","name":"wb_draw_text","params":{"content":"Secret","x":0,"y":0}}]'
+    log = [replace(said(MIRA, "Look.", script=drew), audience=("mira",)), said(LI, "What?")]
+    assert "Secret" in now_in_lesson(log, "run_1", "mira", 10_000)
+    assert "Secret" not in now_in_lesson(log, "run_1", "tom", 10_000)

@@ -1,0 +1,140 @@
+import tomllib
+
+import msgspec
+import pytest
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+
+from moot.prompts.library import describe, part, read, shipped
+from moot.types.knowledge import Pattern
+from moot.types.personas import Persona
+from moot.types.projects import Post, Project, ProjectFacts
+
+
+def test_the_library_is_a_round_table_of_its_own() -> None:
+    assert {one.id: one.name for one in shipped()} == snapshot(
+        {
+            "shipped_advocate": "Advocate",
+            "shipped_editor": "Plain-language editor",
+            "shipped_engineer": "Engineer",
+            "shipped_historian": "Historian",
+            "shipped_product": "Product mind",
+            "shipped_sceptic": "Sceptic",
+            "shipped_scientist": "Scientist",
+            "shipped_security": "Security reviewer",
+            "shipped_systems": "Systems thinker",
+            "shipped_teacher": "Teacher",
+        }
+    )
+
+
+@pytest.mark.parametrize("persona", shipped(), ids=lambda one: one.id)
+def test_every_shipped_persona_is_worth_choosing(persona: Persona) -> None:
+    assert persona.shipped
+    assert persona.description.endswith(".")
+    assert persona.traits
+    assert persona.specialisations
+    assert persona.colour
+    assert 120 <= len(persona.system_prompt.split()) <= 220
+
+
+def test_no_two_are_alike() -> None:
+    assert len({one.colour for one in shipped()}) == len(shipped())
+    assert len({one.system_prompt.split(".")[0] for one in shipped()}) == len(shipped())
+
+
+def test_a_file_is_fields_and_a_prompt() -> None:
+    cook = read("cook", '+++\nname = "Cook"\ntraits = ["warm"]\n+++\nYou cook.\n\n+++\nAnd more.\n')
+    assert (cook.id, cook.name, cook.traits) == ("shipped_cook", "Cook", ("warm",))
+    assert cook.system_prompt == "You cook.\n\n+++\nAnd more."
+
+
+def test_a_file_that_is_not_right_does_not_pass() -> None:
+    with pytest.raises(msgspec.ValidationError, match="flavour"):
+        read("cook", '+++\nname = "Cook"\nflavour = "sweet"\n+++\nYou cook.\n')
+    with pytest.raises(tomllib.TOMLDecodeError):
+        read("cook", "+++\nname: Cook\n+++\nYou cook.\n")
+
+
+def test_the_part_is_the_prompt_or_else_what_is_known() -> None:
+    sceptic = next(one for one in shipped() if one.id == "shipped_sceptic")
+    assert part(sceptic) == sceptic.system_prompt
+    assert part(replace(sceptic, system_prompt=" ")) == snapshot(
+        """\
+You take the part of Sceptic.
+
+Looks for where a claim would break, and says what would convince.
+
+You are doubtful, fair, exact.
+
+You know most about arguments, evidence, hidden assumptions.\
+"""
+    )
+
+
+PROJECT = Project(
+    id="project_1",
+    name="Moot",
+    description="Several models around one table.\n\nIt is young.",
+    repository="example/moot",
+    created_at=0.0,
+)
+POST = Post(
+    id="post_1",
+    project="project_1",
+    title="The first table",
+    excerpt="It stands.\n## Not a heading",
+    published_at=1.0,
+    created_at=0.0,
+)
+PATTERN = Pattern(
+    id="pattern_1",
+    kind="pain",
+    title="Tables wobble",
+    description="On every old floor, until the legs are evened out.",
+    evidence=("twice",),
+    frequency=4,
+    severity="high",
+    tags=("legs", "floors"),
+)
+
+
+def test_the_whole_of_it() -> None:
+    posts = (POST, replace(POST, title="Plans", excerpt=""))
+    patterns = (PATTERN, replace(PATTERN, kind="tool", title="Wedges", severity=None, frequency=2))
+    assert describe(ProjectFacts(PROJECT, posts, patterns)) == snapshot("""\
+This discussion belongs to the project Moot. Take what you are told about it as background: use it where it helps, and believe the person where it is out of date.
+
+Several models around one table.
+
+It is young.
+
+Repository: example/moot
+
+Published about it lately, newest first:
+- The first table: It stands. ## Not a heading
+- Plans
+
+What earlier discussions of the project showed, most frequent first:
+- Tables wobble (pain, high; seen 4 times): On every old floor, until the legs are evened out.
+- Wedges (tool; seen 2 times): On every old floor, until the legs are evened out.\
+""")
+
+
+def test_what_is_not_known_is_not_mentioned() -> None:
+    bare = replace(PROJECT, description=" ", repository="")
+    assert describe(ProjectFacts(bare)) == snapshot(
+        "This discussion belongs to the project Moot. Take what you are told about it as background: use it where it helps, and believe the person where it is out of date."
+    )
+
+
+def test_braces_are_only_characters() -> None:
+    assert "{name} {0}" in describe(ProjectFacts(replace(PROJECT, description="{name} {0}")))
+
+
+def test_it_never_grows_too_long() -> None:
+    long = "word " * 10_000
+    project = replace(PROJECT, name=long, description=long, repository=long)
+    posts = (replace(POST, title=long, excerpt=long),) * 5
+    patterns = (replace(PATTERN, title=long, description=long),) * 10
+    assert len(describe(ProjectFacts(project, posts, patterns))) < 16_000

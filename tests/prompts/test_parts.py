@@ -1,0 +1,193 @@
+"""A prompt in pieces: joined it is the request, and every piece says what it is."""
+
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from moot.prompts.builder import pieces, prompt
+from moot.prompts.parts import Enclosed, Piece, called, messages_of, shown, system_of
+from moot.prompts.tokens import TOKENS_A_FILE, tokens
+from moot.prompts.visibility import VIEWS, View, advised, in_lesson
+from moot.types.chunks import Text
+from moot.types.discussions import Message
+from moot.types.participants import seat
+from moot.types.requests import File, ModelRequest
+from moot.types.run_plan import Plan
+from moot.types.tools import ToolUse
+from tests.prompts.advising import BETA, PARTICIPANTS, Consulted, Told, consultations
+from tests.prompts.logs import Log, costly, logs
+
+FILE = Enclosed(File("cat.png", "image/png", b"\x89PNG"), name="cat.png", size=4)
+NOTES = Enclosed(Text("notes.txt:\n```\nRound.\n```"), name="notes.txt", size=6)
+RECAP = Enclosed(Text("Earlier: round."), "recap", "On tables")
+
+
+def enclosed(said: tuple[Message, ...]) -> dict[str, tuple[Enclosed, ...]]:
+    """Let something come with every other message."""
+    return {one.id: (RECAP, NOTES, FILE) for one in said if one.number % 2}
+
+
+def joined(made: list[Piece], request: ModelRequest) -> ModelRequest:
+    return replace(request, system=system_of(made), messages=messages_of(made))
+
+
+class TestAnyPrompt:
+    @costly
+    @given(logs(), st.sampled_from(list(VIEWS.values())), st.sampled_from(["", "Go on."]), st.booleans())
+    def test_is_its_pieces_joined_in_every_mode(
+        self, log: Log, view: View, instruction: str, directed: bool
+    ) -> None:
+        plan = replace(log.plan, mode="directed") if directed else log.plan
+        seen, attached = view(log.said, log.who.id, log.run), enclosed(log.said)
+        made = pieces(plan, log.who, seen, instruction, attached)
+        request = prompt(plan, log.who, seen, instruction, attached)
+        assert joined(made, request) == request
+
+    @costly
+    @given(consultations(), st.sampled_from(["", "Go on."]))
+    def test_is_its_pieces_joined_also_where_it_is_cut_to_a_window(
+        self, log: Consulted, instruction: str
+    ) -> None:
+        seen, attached = advised(log.said, log.who.id, log.run), enclosed(log.said)
+        made = pieces(log.plan, log.who, seen, instruction, attached)
+        request = prompt(log.plan, log.who, seen, instruction, attached)
+        assert joined(made, request) == request
+
+    @costly
+    @given(logs(), st.sampled_from(list(VIEWS.values())))
+    def test_can_be_put_together_by_whoever_is_shown_it(self, log: Log, view: View) -> None:
+        seen = view(log.said, log.who.id, log.run)
+        parts = shown("a/one", pieces(log.plan, log.who, seen)).parts
+        request = prompt(log.plan, log.who, seen)
+        assert request.system == "\n\n".join(part.text for part in parts if part.role == "system")
+        told = groupby((part for part in parts if part.role != "system"), key=lambda part: part.role)
+        assert [(role, [part.text for part in some]) for role, some in told] == [
+            (message.role, [part.text for part in message.parts if isinstance(part, Text)])
+            for message in request.messages
+        ]
+
+    @costly
+    @given(logs(), st.sampled_from(list(VIEWS.values())))
+    def test_says_of_all_words_where_they_were_said_and_by_whom(self, log: Log, view: View) -> None:
+        seen = view(log.said, log.who.id, log.run)
+        by_id = {one.id: one for one in seen}
+        for piece in pieces(log.plan, log.who, seen, "", enclosed(log.said)):
+            if piece.origin in {"own", "message"}:
+                message = by_id[piece.message or ""]
+                assert isinstance(piece.part, Text)
+                assert piece.part.text.endswith(message.content)
+                assert piece.name == message.name
+                assert (piece.origin == "own") == (message.participant == log.who.id)
+            elif piece.origin in {"file", "recap"}:
+                assert by_id[piece.message or ""].role == "user"
+            elif piece.origin == "instruction":
+                assert by_id[piece.message or ""].hidden
+            else:
+                assert piece.message is None
+
+
+def origins(made: list[Piece]) -> list[tuple[str, str, str | None]]:
+    return [(piece.role, piece.origin, piece.name) for piece in made]
+
+
+def test_every_layer_and_every_enclosure_is_told_apart() -> None:
+    who, other = seat(("a/one", "b/two"))
+    plan = Plan(
+        mode="parallel",
+        participants=(who, other),
+        personas={who.id: "Be brief."},
+        project="P.",
+        language="de",
+    )
+    seen = [
+        Message(id="m1", discussion="d", role="user", content="Why?"),
+        Message(id="m2", discussion="d", role="assistant", content="So.", participant=who.id, name=who.name),
+        Message(id="m3", discussion="d", role="assistant", content="No.", participant=other.id, name="Beta"),
+    ]
+    made = pieces(plan, who, seen, "Go on.", {"m1": (RECAP, NOTES, FILE)})
+    assert origins(made) == [
+        ("system", "persona", None),
+        ("system", "mode", None),
+        ("system", "project", None),
+        ("system", "language", None),
+        ("user", "recap", "On tables"),
+        ("user", "file", "notes.txt"),
+        ("user", "file", "cat.png"),
+        ("user", "message", None),
+        ("assistant", "own", "Alpha"),
+        ("user", "message", "Beta"),
+        ("user", "instruction", None),
+    ]
+
+
+def test_what_only_keeps_the_order_of_speaking_is_a_filler() -> None:
+    (who,) = seat(("a/one",))
+    own = Message(id="m", discussion="d", role="assistant", content="So.", participant=who.id, name=who.name)
+    made = pieces(Plan(mode="single", participants=(who,)), who, [own])
+    assert origins(made) == [
+        ("user", "filler", None),
+        ("assistant", "own", "Alpha"),
+        ("user", "filler", None),
+    ]
+
+
+def test_what_other_advisors_said_is_a_reference_and_a_brief_is_an_instruction() -> None:
+    told = Told().asks("Why?")
+    for who in PARTICIPANTS:
+        told.says(who, "So.")
+    told.asks("And now?").briefs(BETA, "Reply to the others.")
+    plan = Plan(mode="advisors", participants=PARTICIPANTS)
+    made = pieces(plan, BETA, advised(told.said, BETA.id, told.run))
+    assert [piece.origin for piece in made] == [
+        *("mode", "message", "own", "reference", "message", "instruction"),
+    ]
+
+
+def test_an_own_turn_in_a_lesson_that_was_interrupted_is_followed_by_a_filler() -> None:
+    (who,) = seat(("a/one",))
+    cut = Message(
+        id="m",
+        discussion="d",
+        role="assistant",
+        content="So",
+        participant=who.id,
+        name="Alpha",
+        status="partial",
+    )
+    made = pieces(Plan(mode="directed", participants=(who,)), who, in_lesson([cut], who.id, "run"))
+    assert [(piece.role, piece.origin) for piece in made[-2:]] == [("assistant", "own"), ("user", "filler")]
+
+
+@pytest.mark.parametrize("rate", [1.0, 4.0])
+def test_tokens_are_counted_as_the_model_counts(rate: float) -> None:
+    made = [Piece("system", "mode", Text("x" * 40)), Piece("user", "file", FILE.part, "cat.png", "m", 4)]
+    told = shown("a/one", made, rate)
+    assert (told.model, told.tokens) == ("a/one", tokens("x" * 40, rate) + TOKENS_A_FILE)
+    text, file = told.parts
+    assert (text.text, text.tokens, text.size) == ("x" * 40, tokens("x" * 40, rate), None)
+    assert (file.text, file.name, file.size) == ("", "cat.png", 4)
+
+
+def test_an_answer_that_called_tools_saw_its_own_words_the_calls_and_what_came_of_them() -> None:
+    def use(id: str, said: int) -> ToolUse:
+        return ToolUse(
+            call_id=id,
+            name="dict/look_up",
+            arguments='{"word": "moot"}',
+            content="A meeting.",
+            is_error=False,
+            seconds=1.0,
+            said=said,
+        )
+
+    said = "I look.\n\nAnd again.\n\nSo it is a meeting."
+    uses = [use("1", 7), use("2", 7), use("3", 19)]
+    parts = shown("m", list(called(said, uses)), tools=("dict",))
+    call, result = ("call", '{"word": "moot"}'), ("result", "A meeting.")
+    told = [(part.origin, part.text) for part in parts.parts]
+    assert told == [("own", "I look."), call, result, call, result, ("own", "And again."), call, result]
+    assert {part.name for part in parts.parts if part.origin != "own"} == {"dict/look_up"}
+    assert (parts.tools, parts.tokens) == (("dict",), sum(part.tokens for part in parts.parts))

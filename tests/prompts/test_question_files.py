@@ -1,0 +1,80 @@
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.prompts.attachments import question, written_out
+from moot.types.chunks import Text
+from moot.types.requests import File, Message
+
+PICTURE = File("cat.png", "image/png", b"\x89PNG\r\n\x1a\n")
+NOTES = File("notes.md", "text/plain", b"# Notes\n\n```python\nprint('round')\n```\n")
+
+
+def rendered(message: Message) -> str:
+    return "\n\n".join(part.text if isinstance(part, Text) else f"({part})" for part in message.parts)
+
+
+def test_a_bare_question_is_sent_as_it_is() -> None:
+    assert question("What is a moot?") == Message("user", (Text("What is a moot?"),))
+
+
+def test_a_whole_question() -> None:
+    asked = question("What do these say?", "12 lines\n", [NOTES, File("a.txt", "text/plain", b"short\n\n")])
+    assert rendered(asked) == snapshot("""\
+notes.md:
+````
+# Notes
+
+```python
+print('round')
+```
+````
+
+a.txt:
+```
+short
+```
+
+Standard input:
+```
+12 lines
+```
+
+What do these say?\
+""")
+
+
+def test_material_comes_first_and_the_question_last() -> None:
+    asked = question("What is this?", "piped", [PICTURE, NOTES])
+    assert asked.parts[0] is PICTURE
+    titles = [part.text.split("\n")[0] for part in asked.parts if isinstance(part, Text)]
+    assert titles == ["notes.md:", "Standard input:", "What is this?"]
+
+
+def test_a_picture_is_left_as_it_is() -> None:
+    assert written_out(PICTURE) is PICTURE
+
+
+def test_nothing_piped_is_not_mentioned() -> None:
+    assert "Standard input" not in rendered(question("Well?", ""))
+
+
+@given(st.lists(st.sampled_from(["`", "```", "`````", "words", " ", "\n"])).map("".join))
+def test_no_text_can_break_out_of_its_fence(content: str) -> None:
+    part = written_out(File("any.txt", "text/plain", content.encode()))
+    assert isinstance(part, Text)
+    title, fence, *inside, last = part.text.split("\n")
+    assert title == "any.txt:"
+    assert re.fullmatch("`{3,}", fence)
+    assert last == fence
+    assert fence not in "\n".join(inside)
+    assert "\n".join(inside) == content.rstrip()
+
+
+def test_a_fence_is_found_for_a_file_of_nothing_but_fences() -> None:
+    content = "`" * 1_000_000
+    part = written_out(File("any.txt", "text/plain", content.encode()))
+    assert isinstance(part, Text)
+    assert part.text == f"any.txt:\n{content}`\n{content}\n{content}`"

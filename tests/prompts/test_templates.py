@@ -1,0 +1,39 @@
+import subprocess
+import sys
+
+import pytest
+
+from moot.prompts.templates import filled, written
+
+PART = {"name": "Cook", "description": "Cooks {well}.", "traits": "", "specialisations": "soup"}
+
+
+def test_a_paragraph_that_would_say_nothing_is_left_out() -> None:
+    assert filled("part", PART) == (
+        "You take the part of Cook.\n\nCooks {well}.\n\nYou know most about soup."
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "called_upon",
+        "go_on_alone",
+        "go_on_together",
+        "language",
+        "not_shown",
+        "roundtable",
+        "side_by_side",
+        "your_turn",
+    ],
+)
+def test_a_prompt_that_ships_is_there_and_has_no_loose_ends(name: str) -> None:
+    text = written(name).format(name="Alpha", others="Beta", language="German")
+    assert text == text.strip() != ""
+    assert "{" not in text
+
+
+@pytest.mark.parametrize("module", ["library", "project", "material"])
+def test_whoever_only_fills_prompts_in_knows_no_languages(module: str) -> None:
+    code = f"import sys, moot.context.{module}; sys.exit('moot.prompts.language' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0  # noqa: S603

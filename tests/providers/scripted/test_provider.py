@@ -1,0 +1,46 @@
+import pytest
+
+from moot.providers.catalog import Api
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import BUILT_IN, FAULTS, Script, Scripts
+from moot.streaming.turn_stream import Limits
+from moot.types.chunks import Usage
+from tests.taking import LabServer, take
+
+# What a fault in the bytes comes to may differ in the text that came before it; these do not break bytes.
+ENDLESS = {"endless", "silence", "keepalive"}
+
+
+@pytest.mark.parametrize("fault", sorted(set(FAULTS) - ENDLESS))
+@pytest.mark.parametrize("api", ["openai"])
+async def test_a_script_in_process_comes_to_the_same_as_over_a_socket(
+    lab: LabServer, api: Api, fault: str
+) -> None:
+    here = (await take(ScriptedProvider(Scripts(BUILT_IN)), fault)).result
+    there = (await take(lab.provider(api), fault)).result
+    assert here.status == there.status
+    assert (here.fault and here.fault.kind) == (there.fault and there.fault.kind)
+    assert (here.fault and here.fault.retryable) == (there.fault and there.fault.retryable)
+    assert bool(here.text) == bool(there.text)
+    if here.status in {"completed", "tool_call"}:
+        assert (here.text, here.usage, here.finish) == (there.text, there.usage, there.finish)
+        assert [call.name for call in here.tool_calls] == [call.name for call in there.tool_calls]
+
+
+@pytest.mark.parametrize("fault", sorted(ENDLESS))
+async def test_endless_ones_are_ended_by_the_turn(fault: str) -> None:
+    limits = Limits(idle=60.0 if fault == "endless" else 0.1, characters=5000)
+    result = (await take(ScriptedProvider(Scripts(BUILT_IN)), fault, limits=limits)).result
+    assert result.status == ("error" if fault == "endless" else "timeout")
+
+
+async def test_it_is_deterministic() -> None:
+    first = await take(ScriptedProvider(Scripts(BUILT_IN)), "thinker")
+    second = await take(ScriptedProvider(Scripts(BUILT_IN)), "thinker")
+    assert first.events == second.events
+
+
+def test_a_script_costs_what_it_says_and_the_built_in_ones_nothing() -> None:
+    provider = ScriptedProvider(Scripts({**BUILT_IN, "dear": Script(price=2.5)}))
+    assert provider.cost("dear", Usage(300_000, 100_000)) == 1.0
+    assert {provider.cost(name, Usage(10**6, 10**6)) for name in BUILT_IN} == {0.0}

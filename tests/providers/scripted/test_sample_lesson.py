@@ -1,0 +1,74 @@
+"""The sample lesson goes with the actions and the prompts: whoever changes one changes the other."""
+
+import json
+
+import pytest
+
+from moot.prompts.tasks.director import Floor, ask
+from moot.providers.scripted import sample_lesson
+from moot.providers.scripted.scripts import BUILT_IN, Script
+from moot.streaming.lesson_turn import Act, Dropped
+from moot.types.modes import LessonRole
+from moot.types.participants import seat
+from moot.whiteboard.state import EMPTY, Board
+
+ROLES: dict[str, LessonRole] = {
+    "teacher": "teacher",
+    "assistant": "assistant",
+    "student": "student",
+    "classmate": "student",
+}
+TURNS = [  # in the order of the lesson
+    ("teacher", sample_lesson.OPENING),
+    ("assistant", sample_lesson.TRYING),
+    ("classmate", sample_lesson.LOOKING),
+    ("assistant", sample_lesson.MENDING),
+    ("teacher", sample_lesson.SHOWING),
+]
+
+
+def drawn() -> tuple[Board, list[Dropped]]:
+    board, dropped = EMPTY, []
+    for who, array in TURNS:
+        act = Act(ROLES[who], board)
+        dropped += [piece for piece in [*act.feed(array), *act.close()] if isinstance(piece, Dropped)]
+        board = act.board
+    return board, dropped
+
+
+def test_everything_is_drawn_and_only_what_a_student_may_not_do_is_left_out() -> None:
+    board, dropped = drawn()
+    assert [element.id for element in board.elements] == [
+        "title",
+        "odd-law",
+        "code-odd",
+        "sums",
+        "growing-square",
+        "edge",
+    ]
+    assert [one.name for one in dropped] == ["spotlight"]
+
+
+def test_the_code_is_mended() -> None:
+    board, _ = drawn()
+    code = board.element("code-odd")
+    assert code is not None
+    assert "total += 2 * k + 1" in [line.text.strip() for line in code.listing.lines]
+
+
+@pytest.mark.parametrize("turn", range(1, 8))
+def test_the_director_is_asked_in_the_words_that_the_script_knows(turn: int) -> None:
+    table = seat(("a/one",) * 4)
+    inquiry = ask(Floor(agents=table, limit=10, turn=turn))
+    (part,) = inquiry.request.messages[0].parts
+    reply = Script(when=sample_lesson.DIRECTING).reply(part.text)  # type: ignore[union-attr]
+    decision = json.loads(reply)
+    assert decision["next"] in {who.id for who in table} | {"USER"}
+    assert (decision["next"], decision["reason"]) == list(sample_lesson.NEXT.values())[turn - 1]
+
+
+def test_they_are_among_the_scripts_that_come_with_moot() -> None:
+    assert set(sample_lesson.PARTS) == set(ROLES)
+    for name, (first, _) in sample_lesson.PARTS.items():
+        assert BUILT_IN[name].reply("Why do odd numbers add up to squares?") == first
+        json.loads(first)

@@ -1,0 +1,121 @@
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.providers.errors import WireError, ended_early, from_error, from_response, redact, retry_after
+from moot.types.faults import Kind
+
+KEY = "sk-proj-verysecretkey"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "retryable"),
+    [
+        (429, '{"error": {"message": "slow", "code": "insufficient_quota"}}', "rate_limit", False),
+        (429, '{"error": {"message": "slow"}}', "rate_limit", True),
+        (400, '{"error": {"message": "x", "code": "context_length_exceeded"}}', "context_length", False),
+        (400, '{"error": {"type": "invalid_request_error", "message": "prompt is too long"}}', "context_length", False),
+        (400, '{"error": {"code": 400, "type": "exceed_context_size_error", "message": "x"}}', "context_length", False),
+        (400, '{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}', "auth", False),
+        (400, '[{"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}]', "overloaded", True),
+        (400, '{"error": {"message": "bad", "code": "content_policy_violation"}}', "content_blocked", False),
+        (400, '{"error": "temperature must be a number"}', "api_error", False),
+        (422, '{"detail": [{"msg": "field required"}]}', "api_error", False),
+        (400, '{"error": {"message": "The input token count exceeds the maximum number of tokens allowed."}}', "context_length", False),
+        (400, '{"error": {"type": "invalid_request_error", "message": "exceed context limit: 9 > 8"}}', "context_length", False),
+        (400, '{"error": {"message": "Unknown parameter: safety_settings, timeout"}}', "api_error", False),
+        (500, '{"error": {"message": "upstream blocked the call"}}', "api_error", True),
+        (500, '{"error": {"message": "mod\\u00e8le inconnu"}}', "api_error", True),
+        (200, '{"error": {"message": "quota", "type": "rate_limit_error", "details": {"a": 1}}}', "rate_limit", True),
+        (200, '{"error": {"type": "server_error", "message": "it broke"}}', "api_error", True),
+        (200, '{"error": {"type": "api_error", "message": "Internal server error"}}', "api_error", True),
+        (200, '{"error": "rate limit reached"}', "rate_limit", True),
+        (404, "model not found, try content_filter", "api_error", False),
+        (402, '{"error": {"message": "Insufficient credits"}}', "rate_limit", False),
+        (200, '{"error": {"message": "slow down", "status": 429}}', "rate_limit", True),
+        (200, '{"error": {"message": "slow down", "code": "429"}}', "rate_limit", True),
+        (200, '{"error": {"type": "error", "message": "Rate limit exceeded"}}', "rate_limit", True),
+        (200, '{"error": {"message": {"odd": "shape"}, "code": 500}}', "api_error", True),
+        (200, '{"error": {"message": "<html><body>no</body></html>", "code": 500}}', "api_error", True),
+        (502, "<html>Bad gateway</html>", "api_error", True),
+        (504, "", "timeout", True),
+        (529, '{"type": "error", "error": {"type": "overloaded_error", "message": "x"}}', "overloaded", True),
+    ],
+)  # fmt: skip
+def test_answers_are_classified_by_what_is_inside(
+    status: int, body: str, kind: Kind, retryable: bool
+) -> None:
+    fault = from_response("lab", status, {}, body.encode(), KEY)
+    assert (fault.kind, fault.retryable) == (kind, retryable)
+    assert "<" not in fault.message
+    assert "lab" in fault.message
+
+
+def test_an_error_inside_a_good_status_is_classified_too() -> None:
+    assert from_error("lab", WireError(message="x", code=401)).kind == "auth"
+    assert from_error("lab", WireError(message="x", type="rate_limit_error")).kind == "rate_limit"
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 429, 500, 529])
+def test_no_key_is_ever_shown(status: int) -> None:
+    body = f'{{"error": {{"message": "Incorrect API key provided: {KEY} or sk-proj-****key or Bearer abcdef123456"}}}}'
+    message = from_response("lab", status, {}, body.encode(), KEY).message
+    for secret in (KEY, "****key", "abcdef123456"):
+        assert secret not in message
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_the_key_itself_is_redacted_wherever_it_stands(before: str, after: str) -> None:
+    assert KEY not in redact(f"{before}{KEY}{after}", KEY)
+
+
+def test_long_words_are_shortened() -> None:
+    assert len(redact("word " * 1000, None)) <= 301
+
+
+def test_retry_after_in_every_spelling() -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=30)
+    assert retry_after({"retry-after-ms": "1500"}) == 1.5
+    assert retry_after({"retry-after": "2"}) == 2
+    assert 28 <= (retry_after({"retry-after": format_datetime(soon, usegmt=True)}) or 0) <= 30
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert retry_after({"retry-after": "soon"}) is None
+    assert retry_after({}) is None
+
+
+def test_google_s_delay_is_read_from_the_body() -> None:
+    body = b'{"error": {"code": 429, "message": "x", "details": [{"@type": "x"}, {"retryDelay": "17s"}]}}'
+    assert from_response("google", 429, {}, body, None).retry_after == 17
+    assert from_response("google", 429, {}, body.replace(b"17s", b"1.2.3s"), None).retry_after is None
+
+
+def test_bodies_in_other_encodings_are_read_as_far_as_they_go() -> None:
+    fault = from_response("lab", 500, {}, '{"error": {"message": "modèle inconnu"}}'.encode("latin-1"), None)
+    assert "inconnu" in fault.message
+    assert from_response("lab", 500, {}, b'{"detail": "\xff"}', None).kind == "api_error"
+    assert from_response("lab", 500, {}, b"[" * 100_000, None).kind == "api_error"
+
+
+def test_ordinary_words_are_not_keys() -> None:
+    for words in ("Unsupported key temperature in request", "skipping a skeleton", "pkgconfig"):
+        assert redact(words, None) == words
+
+
+def test_a_key_at_the_edge_of_what_is_quoted_leaves_nothing_behind() -> None:
+    plain = "7f3a9c21d4e86b05"
+    body = ("x" * 290 + " " + plain + " " + "y" * 300).encode()
+    assert "7f3a" not in from_response("lab", 500, {}, body, plain).message
+
+
+def test_a_web_page_is_never_quoted() -> None:
+    fault = from_response("lab", 200, {}, b"  <html><script>x</script></html>", None)
+    assert (
+        fault.message == "lab failed: it answered with a web page, not a model's answer; check its base_url."
+    )
+
+
+def test_ending_early() -> None:
+    assert ended_early("lab").retryable

@@ -1,0 +1,174 @@
+import asyncio
+import json
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from moot.providers.local_limits import (
+    CONTEXT,
+    LONGEST_TEXT,
+    MOST_ITEMS,
+    MOST_TOKENS,
+    Context,
+    bounded,
+    ending,
+    least,
+    tokens_of,
+)
+from moot.types.action_docs import line_for
+from moot.types.modes import LessonRole
+from moot.types.requests import ModelRequest, user
+
+
+def asked(words: str = "Why?", **more: object) -> ModelRequest:
+    return ModelRequest(model="m", messages=(user(words),), **more)  # type: ignore[arg-type]
+
+
+def test_what_has_no_end_in_a_form_is_given_one() -> None:
+    form = {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "points": {"type": "array", "items": {"type": "string"}},
+            "few": {"type": "array", "maxItems": 2, "items": {"type": "integer"}},
+        },
+    }
+    assert bounded(form) == {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "maxLength": LONGEST_TEXT},
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "points": {
+                "type": "array",
+                "maxItems": MOST_ITEMS,
+                "items": {"type": "string", "maxLength": LONGEST_TEXT},
+            },
+            "few": {"type": "array", "maxItems": 2, "items": {"type": "integer"}},
+        },
+    }
+
+
+def test_an_answer_has_an_end_unless_somebody_sets_another_one() -> None:
+    assert ending(asked()).max_tokens == MOST_TOKENS
+    assert ending(asked(max_tokens=5000)).max_tokens == 5000
+    assert ending(asked(json_schema=Raw(b"{}"), max_tokens=5000)).max_tokens == 2 * MOST_TOKENS
+
+
+def test_a_request_takes_what_it_reads_and_what_it_may_say_and_never_more_than_there_is() -> None:
+    assert tokens_of(asked("x" * 3000, max_tokens=100)) == 1100
+    assert tokens_of(asked("x" * 300_000, max_tokens=100)) == CONTEXT
+
+
+async def taken(context: Context, tokens: int) -> bool:
+    try:
+        async with asyncio.timeout(0.01):
+            await context.take(tokens)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def test_whoever_does_not_fit_waits_until_somebody_leaves() -> None:
+    context = Context(slots=3, tokens=100)
+    assert await taken(context, 60)
+    assert not await taken(context, 50)
+    waiting = asyncio.create_task(context.take(50))
+    await asyncio.sleep(0)
+    assert not await taken(context, 10), "nobody overtakes"
+    context.give_back(60)
+    await waiting
+    assert await taken(context, 10)
+
+
+async def test_there_are_only_so_many_places() -> None:
+    context = Context(slots=1, tokens=100)
+    assert await taken(context, 1)
+    assert not await taken(context, 1)
+    context.give_back(1)
+    assert await taken(context, 100)
+
+
+@pytest.mark.parametrize("admitted", [False, True])
+async def test_who_leaves_while_waiting_takes_nothing_along(admitted: bool) -> None:
+    context = Context(slots=2, tokens=100)
+    await context.take(60)
+    waiting = asyncio.create_task(context.take(60))
+    await asyncio.sleep(0)
+    if admitted:
+        context.give_back(60)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    if not admitted:
+        context.give_back(60)
+    assert await taken(context, 100)
+
+
+def grammar(item: object) -> Any:
+    made = ending(asked(array_of=Raw(msgspec.json.encode(item))))
+    assert made.array_of is None
+    assert made.json_schema is not None
+    return json.loads(bytes(made.json_schema))
+
+
+def test_an_answer_that_is_to_be_an_array_is_held_to_it_and_ends() -> None:
+    assert grammar({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}) == {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": MOST_ITEMS,
+        "items": {
+            "type": "object",
+            "properties": {"a": {"type": "string", "maxLength": LONGEST_TEXT}},
+            "required": ["a"],
+        },
+        "$defs": {},
+    }
+
+
+@pytest.mark.parametrize("role", [*get_args(LessonRole), None])
+def test_what_an_agent_may_write_is_a_small_form_whose_parts_are_all_there(role: LessonRole | None) -> None:
+    form = grammar(json.loads(bytes(line_for(role))))
+    text = json.dumps(form)
+    assert len(text) < 8000
+    assert not any(word in text for word in ('"pattern"', '"description"', '"default"', '"null"'))
+    assert all(f'"{name}": ' in json.dumps(form["$defs"]) for name in _referred(form))
+    names = [one["properties"].get("name", {}).get("const") for one in form["items"]["anyOf"]]
+    assert names[0] is None, "speech comes first"
+    assert ("spotlight" in names) == (role == "teacher")
+
+
+def _referred(form: Any) -> set[str]:
+    match form:
+        case {"$ref": str(place)}:
+            return {place.removeprefix("#/$defs/")}
+        case dict():
+            return {name for one in form.values() for name in _referred(one)}
+        case list():
+            return {name for one in form for name in _referred(one)}
+    return set()
+
+
+def test_what_may_be_left_out_is_left_out() -> None:
+    form = {
+        "type": "object",
+        "description": "A box.",
+        "properties": {
+            "x": {"type": "number", "minimum": 0, "maximum": 9, "default": 1},
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "id": {"type": "string", "pattern": "^a(?!b)"},
+            "color": {"type": "string"},
+        },
+        "required": ["x", "kind", "id"],
+    }
+    assert least(form) == {
+        "type": "object",
+        "properties": {
+            "x": {"type": "integer", "minimum": 0, "maximum": 9},
+            "kind": {"enum": ["a", "b"]},
+            "id": {"type": "string"},
+        },
+        "required": ["x", "kind", "id"],
+    }

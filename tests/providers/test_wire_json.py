@@ -1,0 +1,57 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.providers.wire_json import decode, is_json, read_listing
+from moot.types.errors import ProviderError
+
+strings = msgspec.json.Decoder(str)
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (rb'"\ud800"', "\ufffd"),
+        (rb'"a\udc00b"', "a\ufffdb"),
+        (rb'"\ud83d\ude00"', "😀"),
+        (rb'"\\ud800"', "\\ud800"),
+        (rb'"\ud83d\ude00 \ud800"', "😀 \ufffd"),
+        (b'"caf\xe9"', "caf\ufffd"),
+    ],
+)
+def test_what_strict_parsers_refuse_is_mended(frame: bytes, text: str) -> None:
+    assert decode(strings, frame) == text
+
+
+@pytest.mark.parametrize("frame", [b"{broken", b"", b'{"a": 1}', b"NaN"])
+def test_other_damage_is_a_bad_response(frame: bytes) -> None:
+    with pytest.raises(ProviderError) as caught:
+        decode(strings, frame)
+    assert caught.value.fault.kind == "bad_response"
+
+
+def test_depth_is_damage_too() -> None:
+    with pytest.raises(ProviderError):
+        decode(msgspec.json.Decoder(), b"[" * 100_000 + b"]" * 100_000)
+    assert not is_json("[" * 100_000 + "]" * 100_000)
+
+
+@given(st.text())
+def test_good_text_is_untouched(text: str) -> None:
+    assert decode(strings, msgspec.json.encode(text)) == text
+
+
+def test_cut_arguments_are_not_json() -> None:
+    assert is_json('{"a": [1]}')
+    assert not is_json('{"a": [1')
+    assert not is_json("")
+
+
+def test_ids_in_order() -> None:
+    assert read_listing(b'{"data": [{"id": "b", "owned_by": "x"}, {"id": "a"}]}') == ["b", "a"]
+
+
+def test_anything_else_is_refused() -> None:
+    with pytest.raises(msgspec.DecodeError):
+        read_listing(b"[]")

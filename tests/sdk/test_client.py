@@ -1,0 +1,103 @@
+"""Tables from Python: what a program asks for, and what it gets without a server."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import moot
+from moot import Debate, Directed, Moot, UnknownModel, UsageError, Voice, ask
+from moot.types.events import TextDelta
+
+DEBATERS = ["scripted/advocate", "scripted/sceptic", "scripted/undecided"]
+
+
+async def test_a_debate_streams_and_comes_to_a_synthesis_with_minutes() -> None:
+    async with Moot() as table:
+        debate = table.debate("Split it?", DEBATERS, rules=Debate(lead="beta"))
+        stages = {event.stage async for event in debate if isinstance(event, TextDelta)}
+    assert stages == {"initial", "debate", "synthesis"}
+    result = debate.result
+    assert result.synthesis == result.text
+    assert list(result.answers) == ["Alpha", "Beta", "Gamma"]
+    assert result.summary is not None
+    assert result.ranking is not None
+    assert result.turns[-1].participant == "beta"
+    assert result.cost == 0.0
+
+
+async def test_a_persona_and_instructions_reach_the_model(tmp_path: Path) -> None:
+    (tmp_path / "script.toml").write_text('[parrot]\nanswer = "{system}"\n')
+    (tmp_path / "moot.toml").write_text('[providers.scripted]\nscript = "script.toml"\n')
+    async with Moot(tmp_path / "moot.toml") as table:
+        result = await table.ask(
+            "Who are you?", [Voice(model="scripted/parrot", prompt="Be Ada.")], system="Be brief."
+        )
+    assert result.text == "Be Ada.\n\nBe brief."
+
+
+async def test_a_file_comes_before_the_question(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("one two")
+    async with Moot() as table:
+        result = await table.ask("Why?", ["scripted/echo"], files=[tmp_path / "notes.txt"])
+    assert result.text == "notes.txt:\n```\none two\n```\n\nWhy?"
+
+
+async def test_without_models_the_usual_table_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "moot.toml").write_text('line_up = ["scripted/echo", "scripted/steady"]\n')
+    async with Moot(tmp_path / "moot.toml") as table:
+        assert list((await table.ask("Why?")).answers) == ["Alpha"]
+        assert list((await table.ask("Why?", mode="consensus", rounds=1)).answers) == ["Alpha", "Beta"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"question": " "}, "no question"),
+        ({"mode": "debate"}, "at least two"),
+        ({"mode": "single", "models": DEBATERS}, "asks one model"),
+        ({"rules": Directed()}, "rules of directed, and the mode is single"),
+        ({"files": ["nowhere.txt"]}, "Cannot read nowhere.txt"),
+    ],
+)
+async def test_what_does_not_go_together_is_refused(wanted: dict[str, Any], words: str) -> None:
+    async with Moot() as table:
+        with pytest.raises(UsageError, match=words):
+            await table.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
+
+
+async def test_a_model_that_nobody_knows_has_an_error_of_its_own() -> None:
+    async with Moot() as table:
+        with pytest.raises(UnknownModel):
+            await table.ask("Why?", ["nobody/none"])
+
+
+async def test_whoever_leaves_the_table_stops_what_goes_on() -> None:
+    async with asyncio.timeout(60):
+        async with Moot() as table:
+            events = aiter(table.ask("Why?", ["scripted/endless"]))
+            while not isinstance(await anext(events), TextDelta):
+                pass
+        assert len(table._sittings) == 0
+        await events.aclose()
+
+
+def test_asking_and_waiting() -> None:
+    assert ask("Why?", ["scripted/echo"]).text == "Why?"
+
+
+async def test_where_a_loop_runs_one_is_told_to_await() -> None:
+    with pytest.raises(UsageError, match="async with Moot"):
+        ask("Why?", ["scripted/echo"])
+
+
+def test_all_that_is_named_is_there_and_nothing_is_loaded_before() -> None:
+    assert all(getattr(moot, name) for name in moot.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        moot.nothing  # noqa: B018
+    loaded = "import moot, sys; print([name for name in sys.modules if name.startswith('moot.')])"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout == "[]\n"

@@ -1,0 +1,73 @@
+from typing import Any
+
+import pytest
+
+from moot import Debate, Directed, Moot, UsageError, Voice
+from moot.sdk.participants import asked, prompt, seated
+from moot.types.errors import NotFound
+from moot.types.modes import Advisors
+
+TWO = ["scripted/echo", "scripted/steady"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"mode": "bogus"}, "mode: 'bogus' is none of "),
+        ({"rounds": 99}, "rounds: It must be at most 10."),
+        ({"rounds": 0}, "rounds: It must be at least 1."),
+        ({"cap": -1}, "cap: It must be more than 0."),
+        ({"models": "scripted/echo"}, "models: It must be a list."),
+        ({"models": [5]}, r"models\[0\]: It must be text or an object."),
+        ({"models": [Voice(model="scripted/echo", temperature=9)]}, r"models\[0\].temperature: .* at most 2"),
+        (
+            {"models": TWO, "mode": "debate", "rules": Debate(lead="zed")},
+            "debate.lead: nobody is called 'zed'",
+        ),
+        ({"models": TWO, "mode": "debate", "rules": Debate(quorum=3)}, "debate.quorum: only 2 take part"),
+        ({"mode": "directed", "rules": Directed(turns=99)}, "directed.turns: It must be at most"),
+    ],
+)
+async def test_what_does_not_fit_is_named(wanted: dict[str, Any], words: str) -> None:
+    async with Moot() as table:
+        with pytest.raises(UsageError, match=words):
+            await table.ask(**{"question": "Why?", "models": ["scripted/echo"], **wanted})
+
+
+def test_the_prompt_of_a_voice_is_its_own_and_rules_are_kept() -> None:
+    voice = Voice(model="scripted/echo", prompt="x" * 100_000)
+    came = asked((voice,), "advisors", Advisors(synthesis=True), 2, None)
+    assert came.advisors is not None
+    assert came.advisors.checked() == Advisors(synthesis=True)
+
+
+def test_everybody_has_a_name() -> None:
+    wanted: list[str | Voice] = [
+        "x/a",
+        Voice(model="x/b", name="Ada"),
+        Voice(model="x/c", persona="sceptic"),
+        "x/d",
+    ]
+    assert [(who.id, who.name, who.model) for who, _ in seated(wanted, None)] == [
+        ("alpha", "Alpha", "x/a"),
+        ("ada", "Ada", "x/b"),
+        ("sceptic", "Sceptic", "x/c"),
+        ("delta", "Delta", "x/d"),
+    ]
+
+
+def test_no_two_have_the_same() -> None:
+    with pytest.raises(UsageError, match="Two are called 'Ada'"):
+        seated([Voice(model="x/a", name="Ada")] * 2, None)
+
+
+def test_in_a_lesson_the_first_teaches_unless_it_is_said_otherwise() -> None:
+    wanted: list[str | Voice] = ["x/a", "x/b", Voice(model="x/c", role="assistant")]
+    assert [who.role for who, _ in seated(wanted, "directed")] == ["teacher", "student", "assistant"]
+
+
+def test_a_voice_is_told_who_it_is_and_what_all_are_told() -> None:
+    assert prompt(Voice(model="x/a", prompt="Be Ada."), "Be brief.") == "Be Ada.\n\nBe brief."
+    assert prompt(Voice(model="x/a", persona="Sceptic"), "").strip()
+    with pytest.raises(NotFound, match="Sceptic"):
+        prompt(Voice(model="x/a", persona="nobody"), "")

@@ -1,0 +1,148 @@
+from typing import Any
+
+from msgspec.structs import replace
+
+from moot.server.mcp.report import MOST, TAIL, Report, Said, written
+from moot.types.events import ApprovalWanted, Event, RunEnded, StageStarted, TurnEnded
+from moot.types.modes import STAGE
+from tests.terminal.dialogue import BROKE, begins, ends, notice, opens, retracts, says, sits_down
+
+TWO = sits_down("a/one", "b/two")
+
+
+def heard(*events: Event) -> tuple[Report, list[str]]:
+    report = Report()
+    return report, [words for event in events if (words := report.hear(event))]
+
+
+def at(turn: TurnEnded, stage: str, round: int = 0) -> TurnEnded:
+    return replace(turn, stage=stage, round=round)
+
+
+def texts(report: Report) -> list[tuple[str, str]]:
+    return [(one.name, one.text) for one in report.said]
+
+
+def test_what_goes_on_is_told_as_it_goes_on() -> None:
+    _, told = heard(
+        TWO,
+        opens(0),
+        StageStarted(stage="cross_talk"),
+        begins("alpha"),
+        says("alpha", "A meeting."),
+        notice("Trying again.", "alpha"),
+        ends("alpha", "A meeting."),
+        RunEnded(status="completed"),
+    )
+    assert told == [
+        "Round 1 begins.",
+        "The cross-talk begins.",
+        "Alpha is asked (a/one).",
+        "Trying again.",
+        "Alpha has ended: completed.",
+    ]
+
+
+def test_a_call_that_waits_for_consent_is_told() -> None:
+    wants = ApprovalWanted(
+        participant="beta", stage="answer", round=0, call_id="call_1", name="notes/write_down", seconds=600
+    )
+    _, (words,) = heard(TWO, wants)
+    assert words.startswith("Beta wants to call notes/write_down, and waits for consent: ")
+
+
+def test_the_newest_words_of_all_who_speak_are_shown() -> None:
+    report, _ = heard(
+        TWO,
+        begins("alpha"),
+        begins("beta"),
+        says("alpha", "One.\n\n"),
+        says("alpha", "Two."),
+        says("beta", "x" * 500),
+    )
+    assert report.speaking == f"Alpha: One. Two.\nBeta: {'x' * TAIL}"
+    assert report.characters == 510
+
+
+def test_what_was_taken_back_or_has_ended_is_not_shown() -> None:
+    report, _ = heard(
+        TWO,
+        begins("alpha"),
+        says("alpha", "Hm."),
+        retracts("alpha"),
+        says("beta", "Yes."),
+        ends("beta", "Yes."),
+    )
+    assert report.speaking == ""
+
+
+def test_each_ones_last_answer_counts() -> None:
+    report, _ = heard(
+        TWO,
+        at(ends("alpha", "First."), "round", 0),
+        at(ends("beta", "Second."), "round", 0),
+        at(ends("alpha", "Third."), "round", 1),
+        at(ends("beta", "", status="failed", trouble=BROKE), "round", 1),
+    )
+    assert texts(report) == [("Alpha", "Third."), ("Beta", "Second.")]
+
+
+def test_a_synthesis_stands_for_all() -> None:
+    report, _ = heard(
+        TWO,
+        at(ends("alpha", "Yes."), "initial"),
+        at(ends("beta", "No."), "initial"),
+        at(ends("alpha", "Perhaps.", details="Because."), "synthesis"),
+    )
+    assert texts(report) == [("Alpha", "Perhaps.\n\nBecause.")]
+
+
+def test_a_synthesis_that_failed_does_not() -> None:
+    report, _ = heard(
+        TWO,
+        at(ends("alpha", "Yes."), "initial"),
+        at(ends("alpha", status="failed", trouble=BROKE), "synthesis"),
+    )
+    assert texts(report) == [("Alpha", "Yes.")]
+
+
+def test_all_of_a_lesson_counts() -> None:
+    report, _ = heard(
+        TWO, *(at(ends(who, f"{turn}"), STAGE, turn) for turn, who in enumerate(("alpha", "beta", "alpha")))
+    )
+    assert texts(report) == [("Alpha", "0"), ("Beta", "1"), ("Alpha", "2")]
+
+
+def said(**more: Any) -> Said:
+    return Said(
+        **{"participant": "alpha", "name": "Alpha", "model": "a/one", "status": "completed", "text": "Yes."}
+        | more
+    )
+
+
+def test_one_answer_is_written_as_it_is() -> None:
+    assert written((said(),)) == "Yes."
+
+
+def test_several_are_written_under_their_names_and_failures_with_their_reason() -> None:
+    failed = said(name="Beta", text="", status="failed", fault="The connection broke.")
+    stopped = said(name="Gamma", text="Well", status="stopped")
+    assert written((said(), failed, stopped)) == (
+        "## Alpha (a/one)\n\nYes.\n\n## Beta (a/one)\n\n[failed: The connection broke.]\n\n"
+        "## Gamma (a/one)\n\nWell\n\n[stopped]"
+    )
+
+
+def test_an_answer_that_was_cut_says_so() -> None:
+    report, _ = heard(TWO, begins("alpha"), says("alpha", "Ye"), ends("alpha", "Ye", finish="length"))
+    assert written(report.said) == "Ye\n\n[Cut at the token limit.]"
+
+
+def test_where_nobody_spoke_that_is_said() -> None:
+    assert written(()) == "Nobody said anything."
+
+
+def test_no_result_is_larger_than_a_client_takes() -> None:
+    text = written((said(text="x" * (MOST + 1)),))
+    assert text.endswith("[The rest is left out: read_discussion gives all of it.]")
+    assert len(text) < MOST + 100

@@ -1,0 +1,59 @@
+from typing import Any
+
+import msgspec
+import pytest
+from litestar import Request
+
+from moot.server.errors import moot_error
+from moot.server.openai.errors import faced
+from moot.types.errors import (
+    Busy,
+    Leaving,
+    MootError,
+    NotFound,
+    OverBudget,
+    ProviderError,
+    Refused,
+    UsageError,
+)
+from moot.types.faults import fault
+from tests.server.visiting import asking_for
+
+
+def at(path: str) -> Request[Any, Any, Any]:
+    return Request(asking_for(path))
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind", "code"),
+    [
+        (UsageError("n: a table cannot do that: leave it out."), 400, "invalid_request_error", None),
+        (Refused("Log in.", log_in=True), 401, "authentication_error", "invalid_api_key"),
+        (OverBudget("Spent."), 402, "insufficient_quota", "insufficient_quota"),
+        (Refused("No."), 403, "permission_error", None),
+        (NotFound("model: none."), 404, "invalid_request_error", "model_not_found"),
+        (NotFound("discussion: none."), 404, "invalid_request_error", None),
+        (Busy("Later.", 2.2), 429, "rate_limit_error", "rate_limit_exceeded"),
+        (ProviderError(fault("auth", "Out.")), 502, "server_error", None),
+        (Leaving("Bye."), 503, "server_error", None),
+    ],
+)
+def test_every_error_has_the_shape_and_the_status(
+    error: MootError, status: int, kind: str, code: str | None
+) -> None:
+    told = faced(moot_error)(at("/v1/chat/completions"), error)
+    said = msgspec.json.decode(told.content)
+    assert (told.status_code, list(said)) == (status, ["error"])
+    assert said["error"].items() >= {"message": str(error), "type": kind, "code": code}.items()
+    assert said["error"]["param"] == (str(error).partition(":")[0] if ":" in str(error) else None)
+    assert ("Retry-After" in told.headers) == (status in {429, 503})
+
+
+def test_what_was_paid_is_not_asked_again_by_itself() -> None:
+    told = faced(moot_error)(at("/v1/chat/completions"), ProviderError(fault("auth", "Out.")))
+    assert told.headers["x-should-retry"] == "false"
+
+
+def test_elsewhere_errors_stay_as_they_are() -> None:
+    told = faced(moot_error)(at("/api/models"), UsageError("No."))
+    assert msgspec.json.decode(told.content)["title"] == "Bad request"

@@ -1,0 +1,182 @@
+"""What an OpenAI client sends, and what is put to the table: words, who said them, files, and what is refused."""
+
+import base64
+from typing import Any
+
+import msgspec
+import pytest
+
+from moot.server.openai.request import SEE_FILES, Exchange, exchange, refuse_unsupported, settled
+from moot.server.openai.schemas import Asked
+from moot.types.errors import UsageError
+from moot.types.participants import Participant, seat
+from moot.types.requests import user
+
+PNG = b"\x89PNG\r\n\x1a\n rest"
+IMAGE = "data:image/png;base64," + base64.b64encode(PNG).decode()
+WHY = {"role": "user", "content": "Why?"}
+
+
+def asked(*messages: dict[str, Any], **more: Any) -> Asked:
+    return msgspec.convert({"model": "moot/debate", "messages": messages or [WHY], **more}, Asked)
+
+
+def put(*messages: dict[str, Any], seats: int = 2) -> Exchange:
+    return exchange(asked(*messages), seat(("x/y",) * seats))
+
+
+def test_the_last_message_is_the_question_and_instructions_are_everybodys() -> None:
+    got = put(
+        {"role": "system", "content": "Be brief."},
+        {"role": "developer", "content": [{"type": "text", "text": "Be kind."}]},
+        WHY,
+    )
+    assert (got.system, got.question, got.earlier) == ("Be brief.\n\nBe kind.", user("Why?"), ())
+
+
+def test_what_was_said_before_is_known_and_answers_are_whose_they_name() -> None:
+    got = put(
+        {"role": "user", "content": "One?", "name": "Ada"},
+        {"role": "assistant", "content": "First."},
+        {"role": "user", "content": "Two?"},
+        {"role": "assistant", "content": "Second.", "name": "Beta"},
+        {**WHY, "name": "Ada"},
+    )
+    assert [(m.role, m.content, m.participant, m.name, m.run) for m in got.earlier] == [
+        ("user", "Ada: One?", None, None, "earlier/1"),
+        ("assistant", "First.", None, None, "earlier/1"),
+        ("user", "Two?", None, None, "earlier/2"),
+        ("assistant", "Second.", "beta", "Beta", "earlier/2"),
+    ]
+    assert [m.number for m in got.earlier] == [1, 2, 3, 4]
+    assert got.words == "Ada: Why?"
+
+
+def test_alone_somebody_knows_its_own_words() -> None:
+    got = put(WHY, {"role": "assistant", "content": "So."}, WHY, seats=1)
+    assert got.earlier[1].participant == "alpha"
+
+
+def test_files_come_as_data_urls() -> None:
+    content = [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": IMAGE}},
+        {"type": "file", "file": {"filename": "a/notes.txt", "file_data": "data:text/plain,one%20two"}},
+    ]
+    got = put(
+        {"role": "user", "content": content},
+        {"role": "assistant", "content": "A cat."},
+        {"role": "user", "content": content[:2]},
+    )
+    assert [(file.name, file.media_type, file.data) for file in got.files] == [
+        ("image", "image/png", PNG),
+        ("notes.txt", "text/plain", b"one two"),
+        ("image", "image/png", PNG),
+    ]
+    assert [len(came) for came in got.attached.values()] == [2]
+    assert len(got.question.parts) == 2
+
+
+def test_a_file_without_a_word_is_pointed_at() -> None:
+    assert (
+        put({"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE}}]}).words
+        == SEE_FILES
+    )
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([{"role": "assistant", "content": "So."}], "must be of the role user"),
+        ([{"role": "system", "content": "Be."}], "must be of the role user"),
+        ([{"role": "user", "content": " "}], r"messages\[0\].content: it is empty"),
+        ([{"role": "tool", "content": "4"}, WHY], r"messages\[0\].role: a table calls no tools"),
+        ([{"role": "assistant", "tool_calls": [{}]}, WHY], "calls no tools"),
+        ([{"role": "user", "content": [{"type": "input_audio"}]}], "cannot listen"),
+        (
+            [
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}],
+                }
+            ],
+            r"messages\[0\].content\[0\].image_url.url: send it as a data URL",
+        ),
+        (
+            [
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,%%"}}],
+                }
+            ],
+            "not base64",
+        ),
+        ([{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}], "file_data"),
+        (
+            [
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": "data:a/b;base64,AAAA"}}],
+                }
+            ],
+            "no text in UTF-8",
+        ),
+        (
+            [{"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": IMAGE}}]}, WHY],
+            "only a message of the role user",
+        ),
+    ],
+)
+def test_what_cannot_be_put_to_a_table_is_refused(messages: list[dict[str, Any]], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        put(*messages)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"n": 2},
+        {"logprobs": True},
+        {"top_logprobs": 3},
+        {"logit_bias": {"5": 1}},
+        {"stop": ["."]},
+        {"tools": [{"type": "function"}]},
+        {"tool_choice": "required"},
+        {"functions": [{}]},
+        {"function_call": {"name": "x"}},
+        {"response_format": {"type": "json_object"}},
+        {"modalities": ["text", "audio"]},
+        {"audio": {"voice": "x"}},
+        {"web_search_options": {}},
+        {"discussion": "dis_1", "temperature": 0.5},
+    ],
+)
+def test_what_would_make_another_answer_is_refused_by_name(more: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"^{list(more)[-1]}: "):
+        refuse_unsupported(asked(**more))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"n": 1, "logprobs": False, "tools": [], "tool_choice": "auto", "response_format": {"type": "text"}},
+        {
+            "top_p": 0.5,
+            "seed": 1,
+            "user": "ada",
+            "store": True,
+            "service_tier": "auto",
+            "presence_penalty": 1,
+        },
+        {"n": None, "stop": None, "tools": None, "metadata": {"discussion": "dis_1"}},
+    ],
+)
+def test_what_asks_for_nothing_is_passed_over(more: dict[str, Any]) -> None:
+    refuse_unsupported(asked(**more))
+
+
+def test_settings_are_everybodys_unless_they_are_left_out() -> None:
+    who = Participant("alpha", "Alpha", "x/y", temperature=1.0, max_tokens=9, thinking="low")
+    assert settled(asked(), who) == who
+    changed = settled(asked(temperature=0, max_completion_tokens=5, reasoning_effort="xhigh"), who)
+    assert (changed.temperature, changed.max_tokens, changed.thinking) == (0, 5, "high")

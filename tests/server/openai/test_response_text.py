@@ -1,0 +1,251 @@
+"""From events to one answer, as a dialogue: what is told as reasoning, what as content, and in which order."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.server.openai.response_text import ANEW, NOTHING, STOPPED, Telling
+from moot.types.billing import Charge
+from moot.types.chunks import Finish, Usage
+from moot.types.events import (
+    Answer,
+    ApprovalWanted,
+    Event,
+    Notice,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+    SummaryMade,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
+from moot.types.faults import fault
+from moot.types.modes import Advisors, ModeName
+from moot.types.participants import seat
+from moot.types.run_plan import Plan
+
+A, B = "alpha", "beta"
+
+
+def plan(mode: ModeName, count: int = 2, *, synthesis: bool = False) -> Plan:
+    return Plan(mode=mode, participants=seat(("x/y",) * count), advisors=Advisors(synthesis=synthesis))
+
+
+def says(who: str, text: str, stage: str = "answer", round: int = 0) -> TextDelta:
+    return TextDelta(participant=who, stage=stage, round=round, text=text)
+
+
+def begins(who: str, stage: str = "answer", attempt: int = 1) -> TurnStarted:
+    return TurnStarted(participant=who, stage=stage, round=0, attempt=attempt, model="x/y")
+
+
+def ends(
+    who: str,
+    text: str = "",
+    stage: str = "answer",
+    round: int = 0,
+    *,
+    status: TurnStatus = "completed",
+    why: str = "",
+    finish: Finish | None = None,
+    thoughts: str = "",
+) -> TurnEnded:
+    return TurnEnded(
+        participant=who,
+        stage=stage,
+        round=round,
+        status=status,
+        message=Answer(text=text, thoughts=thoughts),
+        model="x/y",
+        usage=Usage(input=2, output=1),
+        cost=None,
+        finish=finish,
+        fault=fault("network", why) if why else None,
+    )
+
+
+def heard(plan: Plan, *events: Event, status: RunStatus = "completed") -> Telling:
+    telling = Telling(plan)
+    telling.told([RunStarted(participants=plan.participants), *events, RunEnded(status=status)])
+    return telling
+
+
+def test_one_alone_is_told_as_it_speaks() -> None:
+    telling = Telling(plan("single", 1))
+    thought = ThoughtDelta(participant=A, stage="answer", round=0, text="Hm.")
+    assert [(bit.text, bit.is_content) for bit in telling.told([thought, says(A, "Four"), says(A, ".")])] == [
+        ("Hm.", False),
+        ("Four", True),
+        (".", True),
+    ]
+    assert telling.failure, "it is not over"
+    assert telling.told([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")]) == []
+    assert not telling.failure
+    assert telling.finish == "stop"
+    assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
+
+
+def wants(who: str, stage: str = "answer") -> ApprovalWanted:
+    return ApprovalWanted(
+        participant=who, stage=stage, round=0, run="run_1", call_id="call_1", name="notes/write", seconds=600
+    )
+
+
+def test_a_call_that_waits_for_consent_is_told_at_once_whoever_has_the_floor() -> None:
+    telling = Telling(plan("single", 1))
+    first, asked = telling.told([says(A, "I keep that."), wants(A)])
+    assert (first.text, asked.is_content) == ("I keep that.", False)
+    assert asked.text.startswith("[Alpha wants to call notes/write, and waits for consent: ")
+    assert "POST /api/runs/run_1/approvals/call_1" in asked.text
+    told = heard(plan("debate"), says(A, "One.", "initial"), wants(B, "initial"), says(A, "Two.", "initial"))
+    assert told.reasoning.startswith("**Alpha, first answer**\n\nOne.\n\n[Beta wants to call")
+    assert told.reasoning.endswith("]\n\nTwo.")
+
+
+def test_whoever_reads_only_the_whole_is_not_told_of_a_call_that_waited() -> None:
+    telling = Telling(plan("single", 1))
+    telling.summed_up([wants(A), ends(A, "Kept."), RunEnded(status="completed")])
+    assert (telling.content, telling.reasoning) == ("Kept.", "")
+
+
+def test_a_debate_is_reasoning_and_its_synthesis_is_content() -> None:
+    told = heard(
+        plan("debate"),
+        says(A, "Yes.", "initial"),
+        ends(A, "Yes.", "initial"),
+        says(B, "No.", "initial"),
+        ends(B, "No.", "initial"),
+        says(A, "Perhaps.", "debate"),
+        ends(A, "Perhaps.", "debate"),
+        says(A, "It depends.", "synthesis"),
+        ends(A, "It depends.", "synthesis"),
+    )
+    assert told.content == "It depends."
+    assert told.reasoning == (
+        "**Alpha, first answer**\n\nYes.\n\n**Beta, first answer**\n\nNo.\n\n**Alpha, having read the others**\n\nPerhaps."
+    )
+
+
+def test_while_one_has_the_floor_the_others_wait() -> None:
+    telling = Telling(plan("parallel"))
+    assert [bit.text for bit in telling.told([says(A, "One"), says(B, "Two")])] == ["**Alpha**\n\nOne"]
+    assert [bit.text for bit in telling.told([ends(B, "Two"), says(A, "."), ends(A, "One.")])] == [
+        ".",
+        "\n\n**Beta**\n\nTwo",
+    ]
+
+
+def test_the_last_round_of_a_consensus_is_what_it_comes_to() -> None:
+    turns = [ends(who, f"{who} {round_}", "round", round_) for round_ in range(2) for who in (A, B)]
+    told = heard(plan("consensus"), *turns)
+    assert told.content == "**Alpha**\n\nalpha 1\n\n**Beta**\n\nbeta 1"
+    assert told.reasoning == "**Alpha, round 1**\n\nalpha 0\n\n**Beta, round 1**\n\nbeta 0"
+
+
+def test_advisors_are_content_unless_one_draws_them_together() -> None:
+    turns = (ends(A, "Go."), ends(B, "Stay."))
+    assert heard(plan("advisors"), *turns).content == "**Alpha**\n\nGo.\n\n**Beta**\n\nStay."
+    both = heard(plan("advisors", synthesis=True), *turns, ends(A, "Wait.", "synthesis"))
+    assert (both.content, both.reasoning) == ("Wait.", "**Alpha**\n\nGo.\n\n**Beta**\n\nStay.")
+
+
+def test_where_nobody_sums_up_the_newest_answers_stand() -> None:
+    told = heard(
+        plan("debate"),
+        ends(A, "Old.", "initial"),
+        ends(A, "Yes.", "debate"),
+        ends(B, "No.", "debate"),
+        Notice(kind="missing", message="Nobody could sum up."),
+    )
+    assert told.content == "**Alpha**\n\nYes.\n\n**Beta**\n\nNo."
+    assert told.reasoning.endswith("[Nobody could sum up.]")
+
+
+def test_one_that_fails_says_why_in_its_place_and_the_others_stand() -> None:
+    told = heard(plan("parallel"), ends(A, status="failed", why="Out."), ends(B, "Two."))
+    assert told.content == "**Alpha**\n\n[failed: Out.]\n\n**Beta**\n\nTwo."
+    assert told.failure is None
+
+
+def test_what_began_anew_is_marked_where_it_was_shown_and_forgotten_where_it_was_not() -> None:
+    told = heard(
+        plan("parallel"),
+        begins(A),
+        says(A, "On"),
+        begins(B),
+        says(B, "Tw"),
+        begins(A, attempt=2),
+        begins(B, attempt=2),
+        says(A, "One."),
+        says(B, "Two."),
+        ends(A, "One."),
+        ends(B, "Two."),
+    )
+    assert told.content == f"**Alpha**\n\nOn{ANEW}One.\n\n**Beta**\n\nTwo."
+
+
+def test_text_that_turns_out_to_be_thought_is_marked() -> None:
+    told = heard(
+        plan("single", 1),
+        says(A, "Let me see"),
+        TextRetracted(participant=A, stage="answer", round=0),
+        says(A, "Four."),
+        ends(A, "Four."),
+    )
+    assert told.content == f"Let me see{ANEW}Four."
+
+
+def test_where_only_whole_turns_count_nothing_that_was_void_is_in_the_answer() -> None:
+    telling = Telling(plan("single", 1))
+    telling.summed_up([begins(A), says(A, "Fo"), begins(A, attempt=2), says(A, "Four.")])
+    telling.summed_up([ends(A, "Four.", thoughts="Hm."), RunEnded(status="completed")])
+    assert (telling.content, telling.reasoning) == ("Four.", "Hm.")
+
+
+def test_a_run_that_fails_says_why() -> None:
+    told = heard(plan("single", 1), ends(A, status="failed", why="Out."), status="failed")
+    assert str(told.failure) == "Out."
+    assert str(heard(plan("single", 1), says(A, "Fo"), status="stopped").failure) == STOPPED
+    assert str(heard(plan("single", 1), ends(A, " ")).failure) == NOTHING
+
+
+def test_all_that_was_paid_counts() -> None:
+    charge = Charge(purpose="summary", model="x/y", usage=Usage(input=10), cost=None)
+    found = SummaryMade(basis="", summary=None, usage=Usage(input=100))  # type: ignore[arg-type]
+    told = heard(
+        plan("single", 1), ends(A, "Four."), Notice(kind="missing", message="", charge=charge), found
+    )
+    assert told.usage == Usage(input=112, output=1)
+
+
+def test_an_answer_that_was_cut_says_so() -> None:
+    assert heard(plan("single", 1), ends(A, "Fo", finish="length")).finish == "length"
+    told = heard(plan("debate"), ends(A, "Summed", "synthesis", status="partial", why="Broke off."))
+    assert (told.content, told.finish) == ("Summed\n\n[cut off: Broke off.]", "length")
+    told = heard(plan("debate"), ends(A, "Half", "initial", status="partial", why="Broke off."))
+    assert (told.content, told.finish) == ("Half\n\n[cut off: Broke off.]", "length")
+
+
+@given(
+    st.lists(st.sampled_from(["alpha", "beta", "gamma"]), max_size=40),
+    st.permutations(["alpha", "beta", "gamma"]),
+)
+def test_however_they_interrupt_each_other_each_is_heard_in_one_piece(
+    speakers: Sequence[str], order: Sequence[str]
+) -> None:
+    words: dict[str, str] = dict.fromkeys(order, "")
+    events: list[Event] = []
+    for number, who in enumerate(speakers):
+        words[who] += f"{who[0]}{number} "
+        events.append(says(who, f"{who[0]}{number} "))
+    events += [ends(who, words[who]) for who in order]
+    told = heard(plan("parallel", 3), *events)
+    for who, said in words.items():
+        assert not said or f"**{who.capitalize()}**\n\n{said}" in told.content
+    assert sum(map(len, words.values())) <= len(told.content) or not speakers
+    assert told.usage == Usage(input=6, output=3)

@@ -1,0 +1,40 @@
+import msgspec
+import pytest
+
+from moot.server.openai.schemas import Asked, ImagePart, RefusalPart, TextPart, used
+from moot.types.chunks import Usage
+
+LEAST = {"model": "moot/debate", "messages": [{"role": "user", "content": "Why?"}]}
+
+
+def test_usage_has_reasoning_and_what_was_cached() -> None:
+    assert msgspec.to_builtins(used(Usage(input=10, output=5, reasoning=2, cached=4))) == {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "total_tokens": 15,
+        "prompt_tokens_details": {"cached_tokens": 4},
+        "completion_tokens_details": {"reasoning_tokens": 2},
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [({}, None), ({"discussion": "dis_1"}, "dis_1"), ({"metadata": {"discussion": "dis_2"}}, "dis_2")],
+)
+def test_a_discussion_may_be_named_in_two_ways(more: dict[str, object], place: str | None) -> None:
+    assert msgspec.convert(LEAST | more, Asked).place == place
+
+
+def test_words_and_pictures_may_come_in_parts() -> None:
+    parts = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+        {"type": "refusal", "refusal": "No."},
+    ]
+    asked = msgspec.convert(LEAST | {"messages": [{"role": "user", "content": parts}]}, Asked)
+    assert [type(part) for part in asked.messages[0].content or ()] == [TextPart, ImagePart, RefusalPart]
+
+
+def test_what_nobody_knows_is_not_passed_over() -> None:
+    with pytest.raises(msgspec.ValidationError, match="discusion"):
+        msgspec.convert(LEAST | {"discusion": "dis_1"}, Asked)

@@ -1,0 +1,110 @@
+import logging
+
+import pytest
+
+from moot.server.auth import COOKIE
+from moot.server.routes.accounts import Login, MadeToken
+from tests.server.house import PASSWORD, House
+
+
+async def test_logging_in_and_out(house: House) -> None:
+    await house.accounts.add("ada", PASSWORD)
+    reply = await house.log_in()
+    assert reply.status_code == 200
+    assert (reply.json()["name"], reply.json()["kind"]) == ("ada", "session")
+    assert (await house.client.get("/api/me")).json() == reply.json()
+    secret = house.client.cookies[COOKIE]
+    left = await house.client.post("/api/logout")
+    assert (left.status_code, left.content) == (204, b"")
+    assert COOKIE not in house.client.cookies
+    again = await house.client.get("/api/me", headers={"Cookie": f"{COOKIE}={secret}"})
+    assert again.status_code == 401
+
+
+async def test_a_token_survives_a_log_out(house: House) -> None:
+    bob = await house.bearer("bob")
+    assert (await house.client.post("/api/logout", headers=bob)).status_code == 204
+    assert (await house.client.get("/api/me", headers=bob)).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["ada", "eve", "ada\x00", "' OR '1'='1", " ada"])
+async def test_a_wrong_log_in_is_refused_without_a_cookie(house: House, name: str) -> None:
+    await house.accounts.add("ada", PASSWORD)
+    reply = await house.log_in(name, "wrong password")
+    assert reply.status_code == 401
+    assert reply.json()["detail"] == "The name or the password is wrong."
+    assert "set-cookie" not in reply.headers
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"name": "ada"},
+        {"name": "", "password": "canary-password"},
+        {"name": "x" * 65, "password": "canary-password"},
+        {"name": "ada", "password": "canary-password" * 100},
+        {"name": "ada", "password": ["canary-password"]},
+        {"name": "ada", "password": "canary-password", "admin": True},
+    ],
+    ids=str,
+)
+async def test_a_log_in_that_is_none_is_a_bad_request(
+    cottage: House, body: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    reply = await cottage.client.post("/api/login", json=body)
+    assert reply.status_code == 400
+    assert "canary-password" not in reply.text + caplog.text
+
+
+async def test_a_token_is_shown_once_listed_and_deleted(house: House) -> None:
+    await house.ada()
+    made = await house.client.post("/api/tokens", json={"name": "laptop"})
+    assert made.status_code == 201
+    secret = made.json().pop("secret")
+    shown = {name: value for name, value in made.json().items() if name != "secret"}
+    listed = await house.client.get("/api/tokens")
+    assert listed.json() == [shown]
+    assert secret not in listed.text
+    with_token = {"Authorization": f"Bearer {secret}"}
+    assert (await house.client.get("/api/me", headers=with_token)).json()["kind"] == "token"
+    assert (await house.client.delete(f"/api/tokens/{shown['id']}")).status_code == 204
+    assert (await house.client.get("/api/me", headers=with_token)).status_code == 401
+
+
+async def test_another_s_token_is_not_there(house: House) -> None:
+    await house.ada()
+    made = (await house.client.post("/api/tokens", json={"name": "laptop"})).json()
+    bob = await house.bearer("bob")
+    for id_ in (made["id"], "none", "%00", "%ff", "a'b"):
+        assert (await house.client.delete(f"/api/tokens/{id_}", headers=bob)).status_code == 404
+    assert len((await house.client.get("/api/tokens")).json()) == 1
+    assert len((await house.client.get("/api/tokens", headers=bob)).json()) == 1
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"name": ""}, {"name": " "}, {"name": "\x00"}, {"name": "x" * 500}, {"name": "a", "b": 1}]
+)
+async def test_a_token_needs_a_name(cottage: House, body: object) -> None:
+    await cottage.ada()
+    assert (await cottage.client.post("/api/tokens", json=body)).status_code == 400
+
+
+async def test_a_token_makes_no_tokens(cottage: House) -> None:
+    bob = await cottage.bearer("bob")
+    refused = await cottage.client.post("/api/tokens", json={"name": "another"}, headers=bob)
+    assert (refused.status_code, "log in" in refused.json()["detail"]) == (403, True)
+    assert len((await cottage.client.get("/api/tokens", headers=bob)).json()) == 1
+
+
+async def test_nobody_can_sign_up(cottage: House) -> None:
+    for path in ("/api/accounts", "/api/users", "/api/register", "/api/signup"):
+        assert (
+            await cottage.client.post(path, json={"name": "eve", "password": PASSWORD})
+        ).status_code == 404
+
+
+def test_secrets_do_not_show_themselves() -> None:
+    assert PASSWORD not in repr(Login("ada", PASSWORD))
+    assert "moot_canary" not in repr(MadeToken(id="t", name="n", created_at=0.0, secret="moot_canary"))

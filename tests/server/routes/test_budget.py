@@ -1,0 +1,175 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from moot.providers.scripted.scripts import Script
+from moot.settings import Settings
+from moot.store.database import Database
+from moot.store.schema import charge, discussion, run
+from tests.databases import SLOW_ON_POSTGRES
+from tests.server.knowing import Api, knowing
+from tests.server.talking import UNHURRIED
+from tests.store.people import ANNA, BERT, discuss, settled
+
+QUESTION = {"message": "What is a moot?", "participants": ["scripted/dear"], "language": "en"}
+
+
+@pytest.fixture(params=SLOW_ON_POSTGRES)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with settled(request.param, tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+async def api(database: Database) -> AsyncIterator[Api]:
+    """A server on which everybody may spend a dollar a week, and an answer costs about 0.6."""
+    settings = Settings(budget=1.0, rates=UNHURRIED.rates)
+    async with knowing(database, settings) as api:
+        api.scripts.named["dear"] = Script(price=1000)
+        yield api
+
+
+async def test_the_week_is_shown(api: Api) -> None:
+    before = await api.ok("GET", "/budget")
+    assert (before["budget"], before["spent"], before["reserved"], before["left"]) == (1.0, 0.0, 0.0, 1.0)
+    assert (before["week_ends"] - before["week_begins"], before["reup_at"]) == (7 * 24 * 3600, None)
+    await api.ok("POST", "/discussions", QUESTION)
+    after = await api.ok("GET", "/budget")
+    assert after["reserved"] > 0.6
+    assert after["left"] == pytest.approx(1.0 - after["reserved"])
+    assert (await api.ok("GET", "/budget", tenant=BERT))["left"] == 1.0
+
+
+async def test_what_is_over_the_budget_is_refused_with_words(api: Api) -> None:
+    await api.ok("POST", "/discussions", QUESTION)
+    refused = await api.call("POST", "/discussions", QUESTION)
+    problem = refused.json()
+    assert (refused.status_code, problem["title"]) == (402, "Over the budget")
+    assert "is left" in problem["detail"]
+    assert "POST /api/budget/re-up" in problem["detail"]
+    capped = await api.call("POST", "/discussions", QUESTION | {"cap": 0.01})
+    assert capped.status_code == 402, "the first answer is asked, however small the cap"
+
+
+async def test_a_week_is_begun_anew_once(api: Api) -> None:
+    anew = await api.ok("POST", "/budget/re-up")
+    assert anew["reup_at"] is not None
+    refused = await api.call("POST", "/budget/re-up")
+    assert (refused.status_code, "already" in refused.json()["detail"]) == (409, True)
+    assert (await api.ok("GET", "/budget"))["reup_at"] == anew["reup_at"]
+    assert (await api.ok("GET", "/budget", tenant=BERT))["reup_at"] is None
+
+
+async def test_without_a_budget_nothing_is_limited(database: Database) -> None:
+    async with knowing(database) as api:
+        shown = await api.ok("GET", "/budget")
+        assert (shown["budget"], shown["left"]) == (None, None)
+        assert (await api.call("POST", "/budget/re-up")).status_code == 409
+        estimate = await api.ok("POST", "/estimate", QUESTION | {"participants": ["scripted/echo"]})
+        assert estimate["left"] is None
+
+
+async def counted(database: Database) -> list[Any]:
+    tables = (discussion, run, charge)
+    async with database.read() as connection:
+        return [(await connection.execute(select(func.count()).select_from(one))).scalar() for one in tables]
+
+
+async def test_an_estimate_says_what_is_reserved_and_starts_nothing(api: Api, database: Database) -> None:
+    before = await counted(database)
+    estimate = await api.ok("POST", "/estimate", QUESTION)
+    assert await counted(database) == before
+    assert estimate["left"] == 1.0
+    (line,) = estimate["forecast"]["lines"]
+    assert (line["purpose"], line["participant"], line["model"], line["calls"]) == (
+        "answer",
+        "alpha",
+        "scripted/dear",
+        1,
+    )
+    await api.ok("POST", "/discussions", QUESTION)
+    reserved = (await api.ok("GET", "/budget"))["reserved"]
+    assert reserved == pytest.approx(estimate["forecast"]["cost"])
+
+
+async def test_an_estimate_is_for_a_mode_so_many_participants_and_rounds(api: Api) -> None:
+    table = {"participants": ["scripted/dear", "scripted/echo", "scripted/steady"], "rounds": 3}
+    calls = {
+        mode: (await api.ok("POST", "/estimate", QUESTION | table | {"mode": mode}))["forecast"]["calls"]
+        for mode in ("single", "parallel", "consensus")
+    }
+    assert calls == {"single": 1, "parallel": 3, "consensus": 9}
+
+
+async def test_an_estimate_for_a_discussion_that_exists_counts_what_was_said(
+    api: Api, database: Database
+) -> None:
+    about = await discuss(database, ANNA, "x" * 4000, model="scripted/dear")
+    new = (await api.ok("POST", "/estimate", QUESTION))["forecast"]
+    estimate = await api.ok("POST", "/estimate", {"discussion": about.id, "message": "What is a moot?"})
+    assert estimate["forecast"]["input"] - new["input"] > 900
+    foreign = await api.call("POST", "/estimate", {"discussion": about.id, "message": "And?"}, tenant=BERT)
+    assert (foreign.status_code, foreign.json()["errors"][0]["field"]) == (404, "discussion")
+
+
+async def a_file(api: Api, name: str) -> str:
+    return (await api.house.file_store.add(ANNA, ANNA, name, "text/plain", name, name.encode())).id
+
+
+async def test_an_estimate_for_a_discussion_that_exists_has_its_rules(api: Api) -> None:
+    about = (await api.ok("POST", "/discussions", QUESTION))["discussion"]["id"]
+    for field, value in (("mode", "debate"), ("rounds", 3), ("debate", {"gate": True}), ("language", "de")):
+        asked = {"discussion": about, "message": "And?", field: value}
+        refused = await api.call("POST", "/estimate", asked)
+        assert refused.status_code == 400
+        assert refused.json()["errors"][0]["field"] == field
+
+
+async def test_an_estimate_counts_each_file_of_the_message_once(api: Api) -> None:
+    one, two = await a_file(api, "one"), await a_file(api, "two")
+    bare = (await api.ok("POST", "/estimate", QUESTION))["forecast"]
+    full = (await api.ok("POST", "/estimate", QUESTION | {"files": [one, two, one]}))["forecast"]
+    assert 0 < full["input"] - bare["input"] < 100, "text is read as it is"
+
+
+async def test_an_estimate_refuses_the_files_that_a_message_would_not_be_taken_with(api: Api) -> None:
+    asked = QUESTION | {"files": [await a_file(api, "one")]}
+    foreign = await api.call("POST", "/estimate", asked, tenant=BERT)
+    assert (foreign.status_code, foreign.json()["errors"][0]["field"]) == (404, "files[0]")
+
+
+async def test_a_price_that_nobody_knows_is_said(api: Api) -> None:
+    estimate = await api.ok("POST", "/estimate", QUESTION | {"participants": ["openai/gpt-5-mini"]})
+    assert (estimate["forecast"]["unknown"], estimate["forecast"]["cost"]) == (["openai/gpt-5-mini"], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"message": "And?"}, "participants"),
+        ({**QUESTION, "message": " "}, "message"),
+        ({**QUESTION, "cap": 0}, "cap"),
+        ({**QUESTION, "language": "xx-yy"}, "language"),
+        ({**QUESTION, "model": "nobody/x"}, "model"),
+        ({**QUESTION, "clerk": "nobody/x"}, "clerk"),
+        ({**QUESTION, "rounds": 11}, "rounds"),
+    ],
+)
+async def test_what_does_not_fit_is_refused_by_field(api: Api, body: dict[str, Any], field: str) -> None:
+    refused = await api.call("POST", "/estimate", body)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, field)
+
+
+async def test_a_discussion_has_its_own_participants(api: Api, database: Database) -> None:
+    about = await discuss(database, ANNA, "Hello.")
+    refused = await api.call("POST", "/estimate", QUESTION | {"discussion": about.id})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "participants")
+
+
+@pytest.mark.parametrize("cap", [0, -1, "much"])
+async def test_a_cap_is_more_than_nothing(api: Api, cap: object) -> None:
+    refused = await api.call("POST", "/discussions", QUESTION | {"cap": cap})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "cap")

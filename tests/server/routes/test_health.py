@@ -1,0 +1,84 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar.connection import ASGIConnection
+
+from moot.server.auth import Connection
+from moot.server.routes.health import Scrapers
+from moot.store.database import Database
+from moot.types.errors import NotFound, StoreUnavailable
+from tests.databases import migrated
+from tests.server.house import built
+from tests.server.talking import Talking, talking
+
+
+@pytest.fixture
+async def table(database: Database) -> AsyncIterator[Talking]:
+    async with talking(database) as table:
+        yield table
+
+
+async def test_a_server_says_that_it_lives_and_that_it_serves(table: Talking) -> None:
+    for path in ("/healthz", "/readyz"):
+        reply = await table.call("GET", path)
+        assert (reply.status_code, reply.text) == (200, "ok")
+
+
+async def test_without_a_database_it_lives_and_does_not_serve(
+    table: Talking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(_: Database) -> None:
+        raise StoreUnavailable("The database cannot be reached; try again in a moment.")
+
+    monkeypatch.setattr(Database, "ping", away)
+    assert (await table.call("GET", "/healthz")).status_code == 200
+    reply = await table.call("GET", "/readyz")
+    assert (reply.status_code, reply.headers["Content-Type"]) == (503, "application/problem+json")
+
+
+async def test_metrics_are_what_prometheus_reads(table: Talking) -> None:
+    reply = await table.call("GET", "/metrics")
+    assert reply.status_code == 200
+    assert reply.headers["Content-Type"].startswith("text/plain; version=")
+    assert "# TYPE moot_" in reply.text
+
+
+async def test_where_accounts_are_needed_metrics_are_for_whoever_has_their_token(tmp_path: Path) -> None:
+    token = "a token for prometheus"
+    async with migrated("sqlite", tmp_path) as database, built(database, metrics_token=token) as house:
+        ada = await house.bearer("ada")
+        for headers in ({}, ada):
+            refused = await house.client.get("/metrics", headers=headers)
+            assert (refused.status_code, "MOOT_METRICS_TOKEN" in refused.json()["detail"]) == (404, True)
+        reply = await house.client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+        assert (reply.status_code, "# TYPE moot_" in reply.text) == (200, True)
+
+
+TOKEN = "a token for prometheus"
+
+
+def coming_with(header: str | None) -> Connection:
+    headers = [(b"authorization", header.encode("latin-1"))] if header else []
+    scope: Any = {"type": "http", "headers": headers}
+    return ASGIConnection(scope)
+
+
+def test_the_user_of_this_machine_needs_no_token() -> None:
+    for token in (None, TOKEN):
+        Scrapers(token, local=True).check(coming_with(None))
+
+
+def test_the_token_lets_in() -> None:
+    Scrapers(TOKEN, local=False).check(coming_with(f"Bearer {TOKEN}"))
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+@pytest.mark.parametrize(
+    "header", [None, "Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, "Bearer None", "Bearer \xe9"]
+)
+def test_others_are_told_what_is_missing(token: str | None, header: str | None) -> None:
+    with pytest.raises(NotFound, match="MOOT_METRICS_TOKEN") as caught:
+        Scrapers(token, local=False).check(coming_with(header))
+    assert TOKEN not in str(caught.value)

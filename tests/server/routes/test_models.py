@@ -1,0 +1,133 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from socket import create_server
+from typing import Any
+
+import pytest
+
+from moot.providers.catalog import ProviderConfig
+from moot.providers.scripted.scripts import BUILT_IN
+from moot.server.routes import models
+from moot.store.billing.token_rates import TokenRates
+from moot.types.model_info import Counted
+from tests.databases import migrated
+from tests.server.house import House, built
+from tests.taking import KEY, LabServer
+
+NOBODY = "http://127.0.0.1:9/v1"
+SERVERS = {f"{name}_BASE_URL": NOBODY for name in ("OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM")}
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give providers time to list their models on a busy machine."""
+    monkeypatch.setattr(models, "SECONDS", 60.0)
+
+
+@pytest.fixture
+async def house(tmp_path: Path, lab: LabServer) -> AsyncIterator[House]:
+    """A server that has a key of its own for one provider, and none for another."""
+    here = f"{lab.url}/v1"
+    async with (
+        migrated("sqlite", tmp_path) as database,
+        built(
+            database,
+            environment={"GIVEN_KEY": KEY, "BROKEN_KEY": "two\nlines", **SERVERS},
+            given=ProviderConfig(api="openai", base_url=here, key_env="GIVEN_KEY"),
+            asked=ProviderConfig(api="openai", base_url=here, key_env="ASKED_KEY"),
+            broken=ProviderConfig(api="openai", base_url=here, key_env="BROKEN_KEY"),
+            vague=ProviderConfig(base_url=here),
+        ) as house,
+    ):
+        yield house
+
+
+async def listed(house: House, who: dict[str, str], query: str = "") -> dict[str, Any]:
+    reply = await house.client.get(f"/api/models{query}", headers=who)
+    assert reply.status_code == 200, reply.text
+    return {one["provider"]: one for one in reply.json()}
+
+
+async def test_every_provider_lists_its_models_or_says_why_not(house: House) -> None:
+    found = await listed(house, await house.bearer("ada"))
+    assert found["given"] == {
+        "provider": "given",
+        "key": "server",
+        "ready": True,
+        "note": None,
+        "models": sorted(f"given/{name}" for name in BUILT_IN),
+        "usual": None,
+        "token_rates": {},
+        "error": None,
+    }
+    assert "scripted/echo" in found["scripted"]["models"]
+    assert (found["ollama"]["key"], found["ollama"]["models"]) == ("not needed", [])
+    assert found["ollama"]["error"] == "Nothing answers for ollama at 127.0.0.1:9: is it running?"
+    assert (found["asked"]["key"], found["asked"]["models"]) == ("missing", [])
+    assert "ASKED_KEY" in found["asked"]["error"]
+    assert "BROKEN_KEY has a line break" in found["broken"]["error"]
+    assert "needs api" in found["vague"]["error"]
+
+
+async def test_what_answers_now_without_a_key_is_told_apart(tmp_path: Path, lab: LabServer) -> None:
+    environment = SERVERS | {"OLLAMA_BASE_URL": f"{lab.url}/v1", "GIVEN_KEY": KEY}
+    given = ProviderConfig(api="openai", base_url=f"{lab.url}/v1", key_env="GIVEN_KEY")
+    async with (
+        migrated("sqlite", tmp_path) as database,
+        built(database, environment=environment, given=given) as house,
+    ):
+        found = await listed(house, await house.bearer("ada"))
+    told = {name: (one["ready"], one["key"]) for name, one in found.items()}
+    assert told["ollama"] == told["scripted"] == (True, "not needed")
+    assert told["given"] == (True, "server")
+    assert told["vllm"] == (False, "not needed")
+    assert told["anthropic"] == (False, "missing")
+
+
+def test_the_usual_model_is_one_that_is_there() -> None:
+    assert models.usual_model("one", ["one/big", "one/small", "one/small-new"], "small") == "one/small"
+    assert models.usual_model("one", ["one/big", "one/small-2026"], "small") == "one/small-2026"
+    assert models.usual_model("one", ["one/big"], "small") is None
+    assert models.usual_model("one", ["one/big"], None) is None
+
+
+async def test_models_that_only_show_how_it_works_say_so(house: House) -> None:
+    found = await listed(house, await house.bearer("ada"))
+    assert {name for name, one in found.items() if one["note"]} == {"local", "scripted"}
+    assert "tiny demonstration model" in found["local"]["note"]
+
+
+async def test_one_s_own_key_is_used(house: House, lab: LabServer) -> None:
+    ada, bob = await house.bearer("ada"), await house.bearer("bob")
+    await house.client.put("/api/keys/asked", json={"key": "sk-of-ada"}, headers=ada)
+    (own,) = (await listed(house, ada, "?provider=asked")).values()
+    assert (own["key"], own["error"], "asked/echo" in own["models"]) == ("own", None, True)
+    assert (await listed(house, bob, "?provider=asked"))["asked"]["key"] == "missing"
+
+
+async def test_only_the_provider_that_was_named_is_asked(house: House) -> None:
+    ada = await house.bearer("ada")
+    assert list(await listed(house, ada, "?provider=scripted")) == ["scripted"]
+    refused = await house.client.get("/api/models?provider=nobody", headers=ada)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "provider")
+
+
+async def test_a_provider_that_says_nothing_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "SECONDS", 0.05)
+    with create_server(("127.0.0.1", 0)) as silent:
+        mute = ProviderConfig(api="openai", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        async with migrated("sqlite", tmp_path) as database, built(database, mute=mute) as house:
+            found = await listed(house, await house.bearer("ada"), "?provider=mute")
+    assert found["mute"]["error"] == "mute did not answer within 0.05 s."
+
+
+async def test_a_model_whose_tokens_were_counted_says_how_many_characters_they_have(house: House) -> None:
+    await TokenRates(house.database).add(
+        {"scripted/echo": Counted(300_000, 100_000), "gone/x": Counted(4, 1)}
+    )
+    found = await listed(house, await house.bearer("ada"), "?provider=scripted")
+    assert found["scripted"]["token_rates"] == {
+        "scripted/echo": {"characters_per_token": 3.005, "tokens": 100_000}
+    }

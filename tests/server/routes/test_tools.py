@@ -1,0 +1,140 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moot.server.routes.tools import NewServer, check_address
+from moot.settings import Rates, Settings
+from moot.tools.config import ServerConfig
+from moot.types.errors import UsageError
+from tests.server.knowing import Api, knowing
+from tests.store.people import ANNA, BERT, discuss, settled
+from tests.store.running import call_in, start
+from tests.tools.servers import COMMAND
+
+URL = "https://tools.example/mcp"
+CANARY = "Bearer sk-canary-0123456789"
+SETTINGS = Settings(
+    tools={"notes": ServerConfig(command=COMMAND, trusted=("write_down",))},
+    rates=Rates(messages_a_minute=1_000_000, messages_burst=1000),
+)
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[Api]:
+    async with settled("sqlite", tmp_path) as database, knowing(database, SETTINGS) as api:
+        yield api
+
+
+async def test_a_server_of_one_s_own_is_stored_listed_and_deleted_and_its_headers_are_never_shown(
+    api: Api,
+) -> None:
+    body: dict[str, Any] = {"url": URL, "headers": {"Authorization": CANARY}}
+    assert (await api.call("PUT", "/tool-servers/mine", body)).status_code == 204
+    listed = await api.call("GET", "/tool-servers")
+    assert [(one["name"], one["url"]) for one in listed.json()] == [("mine", URL)]
+    assert "canary" not in listed.text + repr(NewServer(**body))
+    assert await api.ok("GET", "/tool-servers", tenant=BERT) == []
+    assert (await api.call("DELETE", "/tool-servers/mine", tenant=BERT)).status_code == 404
+    assert (await api.call("DELETE", "/tool-servers/mine")).status_code == 204
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"url": URL, "command": ["sh", "-c", "true"]},
+        {"command": ["sh"]},
+        {"url": URL, "env": ["PATH"]},
+        {"url": URL, "trusted": ["write"]},
+        {"url": URL, "approve": "never"},
+    ],
+)
+async def test_a_user_cannot_give_a_command_nor_trust(api: Api, body: dict[str, Any]) -> None:
+    assert (await api.call("PUT", "/tool-servers/mine", body)).status_code == 400
+    assert await api.ok("GET", "/tool-servers") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("notes", 409), ("moot", 409), ("Mine", 400), ("a%20b", 400), ("x" * 33, 400)]
+)
+async def test_names_that_are_taken_or_none(api: Api, name: str, status: int) -> None:
+    assert (await api.call("PUT", f"/tool-servers/{name}", {"url": URL})).status_code == status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Host": "x"}, {"a b": "x"}, {"A": "x\r\nB: y"}, {"A": "\u00e4"}, {"A": ""}, {"A": " x"}],
+)
+async def test_headers_that_cannot_be_sent(api: Api, headers: dict[str, str]) -> None:
+    reply = await api.call("PUT", "/tool-servers/mine", {"url": URL, "headers": headers})
+    assert reply.status_code == 400
+
+
+PRIVATE = ["https://localhost/", "https://127.0.0.1/", "https://[::1]/", "https://169.254.169.254/latest"]
+WRONG = [
+    "http://tools.example",
+    "ftp://a.example",
+    "https://",
+    "https://a:b@c.example",
+    "https://a.example/#x",
+]
+
+
+@pytest.mark.parametrize("url", [*PRIVATE, *WRONG, "https://a.example:99999/", "https://a b/"])
+def test_addresses_that_are_refused_at_once(url: str) -> None:
+    with pytest.raises(UsageError, match="url: "):
+        check_address(url, anywhere=False)
+
+
+def test_https_is_not_asked_for_where_it_would_not_help() -> None:
+    for url in ("http://127.0.0.1:9000/mcp", "http://localhost/"):
+        with pytest.raises(UsageError, match=r"private network, .* with private_tool_servers = true"):
+            check_address(url, anywhere=False)
+    with pytest.raises(UsageError, match="must begin with https"):
+        check_address("http://tools.example/", anywhere=False)
+
+
+def test_whoever_runs_moot_may_allow_private_networks() -> None:
+    for url in ("http://127.0.0.1:80/mcp", "https://localhost/"):
+        check_address(url, anywhere=True)
+
+
+async def test_all_tools_are_listed_and_a_server_that_cannot_be_reached_with_the_reason(api: Api) -> None:
+    await api.house.tool_servers.put(ANNA, "mine", "https://127.0.0.1:9/mcp", {"A": CANARY})
+    own, notes, mine = await api.ok("GET", "/tools")
+    assert [tool["name"] for tool in own["tools"]] == [
+        "moot/search_knowledge",
+        "moot/read_discussion",
+        "moot/read_whiteboard",
+    ]
+    tools = {tool["name"]: (tool["effects"], tool["trusted"]) for tool in notes["tools"]}
+    assert (tools["notes/write_down"], tools["notes/look_up"]) == ((True, True), (False, False))
+    assert (mine["whose"], mine["tools"]) == ("own", [])
+    assert "127.0.0.1 is in a private network" in mine["error"]
+
+
+async def test_participants_name_servers_that_are_there(api: Api) -> None:
+    async def opened(*tools: str) -> Any:
+        seat = {"model": "scripted/echo", "tools": list(tools)}
+        return await api.call("POST", "/discussions", {"message": "Why?", "participants": [seat]})
+
+    right = await opened("notes", "moot/search_knowledge")
+    assert right.json()["discussion"]["participants"][0]["tools"] == ["notes", "moot/search_knowledge"]
+    unknown = (await opened("files")).json()
+    assert unknown["errors"][0]["field"] == "participants[0].tools"
+    assert "there is no tool server 'files': name one of moot, notes." in unknown["detail"]
+    assert "moot has no tool 'fly'" in (await opened("moot/fly")).json()["detail"]
+    assert (await opened("Not a name")).status_code == 400
+
+
+async def test_a_question_is_answered_by_its_tenant_once(api: Api) -> None:
+    database = api.house.database
+    run = await start(database, await discuss(database), of=api.house.worker)
+    await api.house.permissions.ask(call_in(run))
+    path = f"/runs/{run.id}/approvals/call_1"
+    assert (await api.call("POST", path, {"answer": "perhaps"})).status_code == 400
+    assert (await api.call("POST", path, {"answer": "allow"}, tenant=BERT)).status_code == 404
+    assert (await api.call("POST", path, {"answer": "allow"})).status_code == 204
+    assert (await api.call("POST", path, {"answer": "refuse"})).status_code == 409
+    assert (await api.house.runs.wishes(run.id)).answers == {"call_1": "allow"}

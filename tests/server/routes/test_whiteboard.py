@@ -1,0 +1,57 @@
+"""The routes of a board; journeys through lessons show what is on it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from moot.services import image_renderer
+from moot.store.database import Database
+from tests.server.talking import Talking, talking
+
+
+@pytest.fixture
+async def table(database: Database) -> AsyncIterator[Talking]:
+    async with talking(database) as table:
+        yield table
+
+
+async def test_a_discussion_in_which_nobody_drew_has_an_empty_board(table: Talking) -> None:
+    opened = await table.open()
+    id, run = opened["discussion"]["id"], opened["run"]["id"]
+    for query in ("", f"?run={run}", f"?run={run}&seq=3"):
+        assert await table.ok("GET", f"/api/discussions/{id}/board{query}") == {"open": False, "elements": []}
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "begins"),
+    [("svg", "image/svg+xml", b"<svg"), ("png", "image/png", b"\x89PNG")],
+)
+async def test_a_drawing_can_do_no_harm_where_it_is_opened(
+    table: Talking, monkeypatch: pytest.MonkeyPatch, form: str, kind: str, begins: bytes
+) -> None:
+    monkeypatch.setattr(image_renderer, "SECONDS", 120.0)  # it includes the start of a process
+    id = (await table.open())["discussion"]["id"]
+    reply = await table.call("GET", f"/api/discussions/{id}/board.{form}")
+    assert reply.status_code == 200
+    assert reply.headers["Content-Type"].startswith(kind)
+    assert reply.content.startswith(begins)
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in reply.headers["Content-Security-Policy"]
+
+
+async def test_a_drawing_is_light_unless_it_is_wanted_dark(table: Talking) -> None:
+    id = (await table.open())["discussion"]["id"]
+    for query, paper in (("", "#ffffff"), ("?dark=false", "#ffffff"), ("?dark=true", "#1c1e21")):
+        reply = await table.call("GET", f"/api/discussions/{id}/board.svg{query}")
+        assert f'fill="{paper}"' in reply.text
+
+
+@pytest.mark.parametrize("form", ["board", "board.svg", "board.png"])
+async def test_what_is_not_there_is_not_found_and_no_event_has_a_number_below_nought(
+    table: Talking, form: str
+) -> None:
+    one, other = await table.open(), await table.open()
+    id = one["discussion"]["id"]
+    for path in (f"dis_none/{form}", f"{id}/{form}?run=run_none", f"{id}/{form}?run={other['run']['id']}"):
+        assert (await table.call("GET", f"/api/discussions/{path}")).status_code == 404
+    assert (await table.call("GET", f"/api/discussions/{id}/{form}?seq=-1")).status_code == 400

@@ -1,0 +1,148 @@
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from litestar import Litestar, Request, post
+from litestar.exceptions import ClientException
+
+from moot.server.auth import Revocations
+from moot.server.disconnects import hang_up, offer, while_waited_for
+from moot.server.errors import HANDLERS
+from moot.store.accounts.accounts import Accounts
+from moot.store.database import Database
+from moot.types.accounts import Caller
+from moot.types.errors import NotFound, Refused
+from tests.server.visiting import Visitor, asking_for
+
+
+class Transport:
+    def __init__(self) -> None:
+        self.aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class Cycle:
+    """As uvicorn has it: `send` belongs to something that has the transport."""
+
+    def __init__(self) -> None:
+        self.transport = Transport()
+
+    async def send(self, message: object) -> None:
+        """Nobody listens."""
+
+
+def test_a_connection_that_is_offered_can_be_closed_at_once() -> None:
+    scope: dict[str, Any] = {"extensions": {"other": {}}}
+    cycle = Cycle()
+    offer(scope, cycle.send)
+    assert not cycle.transport.aborted
+    assert hang_up(scope)
+    assert cycle.transport.aborted
+    assert "other" in scope["extensions"]
+
+
+def test_where_there_is_nothing_to_close_that_is_said() -> None:
+    scope: dict[str, Any] = {}
+
+    async def send(message: object) -> None:
+        """Not of uvicorn."""
+
+    offer(scope, send)
+    assert not hang_up(scope)
+
+
+TOKEN = Caller(account="ada", tenant="ada", name="ada", kind="token", credential="gone")
+
+
+@pytest.fixture
+def revocations(database: Database) -> Revocations:
+    return Revocations(Accounts(database))
+
+
+def request(left: asyncio.Event) -> Request[Any, Any, Any]:
+    """A request whose caller stays until the event is set."""
+    body = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Any:
+        if body:
+            return body.pop()
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    scope: Any = {"type": "http", "headers": [], "user": TOKEN}
+    return Request(scope, receive)
+
+
+async def test_who_waits_gets_what_came_of_it(revocations: Revocations) -> None:
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    assert await while_waited_for(request(asyncio.Event()), revocations, work()) == "done"
+
+
+async def test_what_goes_wrong_is_told_as_it_is(revocations: Revocations) -> None:
+    async def work() -> str:
+        raise NotFound("nothing there")
+
+    with pytest.raises(NotFound, match="nothing there"):
+        await while_waited_for(request(asyncio.Event()), revocations, work())
+
+
+class Work:
+    """Work that goes on until it is ended."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self) -> str:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+        return "never"
+
+
+async def test_work_ends_at_once_when_nobody_waits_any_more(revocations: Revocations) -> None:
+    left, work = asyncio.Event(), Work()
+    waiting = asyncio.create_task(while_waited_for(request(left), revocations, work()))
+    await work.begun.wait()
+    left.set()
+    with pytest.raises(ClientException):
+        await waiting
+    assert work.ended.is_set()
+
+
+async def test_work_ends_when_the_credential_it_was_asked_with_is_gone(revocations: Revocations) -> None:
+    work = Work()
+    waiting = asyncio.create_task(while_waited_for(request(asyncio.Event()), revocations, work()))
+    await work.begun.wait()
+    await revocations.check()
+    with pytest.raises(Refused) as caught:
+        await waiting
+    assert caught.value.log_in
+    assert work.ended.is_set()
+
+
+async def test_whoever_has_left_is_answered_like_everybody_else(revocations: Revocations) -> None:
+    """Nobody reads it, but it must be no mistake of ours."""
+    visitor, work = Visitor(), Work()
+
+    @post("/work")
+    async def handler(request: Request[Any, Any, Any]) -> str:
+        request.scope["user"] = TOKEN
+        return await while_waited_for(request, revocations, work())
+
+    app = Litestar([handler], exception_handlers=HANDLERS, logging_config=None)
+    answering = asyncio.create_task(
+        app(asking_for("/work") | {"method": "POST"}, visitor.receive, visitor.send)
+    )
+    await work.begun.wait()
+    visitor.leaves.set()
+    await answering
+    assert visitor.status == 400
+    assert msgspec.json.decode(b"".join(visitor.came))["detail"] == "Whoever asked has left."

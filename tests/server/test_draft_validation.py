@@ -1,0 +1,89 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import convert
+
+from moot.providers.registry import Registry
+from moot.server.draft_validation import Drafts
+from moot.server.schemas import DiscussionChange, DiscussionDraft
+from moot.services.discussions import Opening
+from moot.services.participants import Seating
+from moot.store.library.personas import Personas
+from moot.store.library.projects import Projects
+from moot.types.accounts import Caller
+from moot.types.debate import Debate
+from moot.types.errors import NotFound, UsageError
+from tests.store.people import ANNA, discuss, settled
+
+ME = Caller(account=ANNA, tenant=ANNA, name=ANNA, kind="local")
+
+
+class Desk:
+    def __init__(self, drafts: Drafts) -> None:
+        self.drafts = drafts
+
+    async def opening(self, models: list[str], **more: Any) -> Opening:
+        data = convert({"message": "What is a moot?", "participants": models, **more}, DiscussionDraft)
+        return await self.drafts.opening(ME, data, data.participants)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with settled("sqlite", tmp_path) as database, Registry({}, {}) as registry:
+        personas = Personas(database, ())
+        yield Desk(Drafts(Seating(registry, personas), personas, Projects(database)))
+
+
+async def test_without_a_mode_one_is_asked_alone_and_several_side_by_side(desk: Desk) -> None:
+    assert (await desk.opening(["scripted/echo"])).mode == "single"
+    assert (await desk.opening(["scripted/echo", "scripted/echo"])).mode == "parallel"
+
+
+async def test_the_lead_of_a_debate_is_known_by_name_or_id(desk: Desk) -> None:
+    both = ["scripted/echo", "scripted/steady"]
+    for lead in ("Beta", "beta"):
+        opened = await desk.opening(both, mode="debate", debate={"lead": lead, "quorum": 2})
+        assert opened.debate == Debate(lead="beta", quorum=2)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"mode": "debate"}, "mode: debate takes at least two"),
+        ({"mode": "consensus"}, "mode: consensus takes at least two"),
+        ({"language": "xx"}, "language: 'xx'"),
+        ({"model": "scripted/eco"}, "model: .*'echo'"),
+        ({"clerk": "nobody/x"}, "clerk: "),
+        ({"debate": {"lead": "Beta"}}, "debate.lead: nobody is called 'Beta'"),
+        ({"debate": {"quorum": 2}}, "debate.quorum: only 1"),
+        ({"message": "  "}, "message: it is empty"),
+        ({"title": " "}, "title: it is empty"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_by_its_field(
+    desk: Desk, more: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"^{words}"):
+        await desk.opening(["scripted/echo"], **more)
+
+
+@pytest.mark.parametrize("field", ["persona", "project"])
+async def test_what_is_not_there_is_named(desk: Desk, field: str) -> None:
+    with pytest.raises(NotFound, match=rf"^{field}: "):
+        await desk.opening(["scripted/echo"], **{field: "none"})
+
+
+async def test_only_what_was_sent_is_changed(desk: Desk, tmp_path: Path) -> None:
+    async with settled("sqlite", tmp_path / "other") as database:
+        now = await discuss(database)
+        nothing = await desk.drafts.changes(ME, DiscussionChange(), now)
+        some = await desk.drafts.changes(
+            ME, convert({"title": " New ", "model": None}, DiscussionChange), now
+        )
+        assert (nothing, some) == ({}, {"title": "New", "model": None})
+        rules = convert({"debate": {"lead": now.participants[0].name}}, DiscussionChange)
+        assert await desk.drafts.changes(ME, rules, now) == {"debate": Debate(lead=now.participants[0].id)}
+        with pytest.raises(UsageError, match="mode: debate takes"):
+            await desk.drafts.changes(ME, DiscussionChange(mode="debate"), now)

@@ -1,0 +1,217 @@
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from litestar import Litestar, get, post
+from litestar.exceptions import InternalServerException
+from litestar.params import FromPath, FromQuery, JSONBody
+from litestar.testing import TestClient
+from msgspec import Struct
+from sqlalchemy.exc import IntegrityError
+
+from moot.server.errors import HANDLERS, STATUSES
+from moot.types.errors import (
+    BadSettings,
+    Busy,
+    Conflict,
+    Leaving,
+    MissingKey,
+    MootError,
+    NotFound,
+    OverBudget,
+    ProviderError,
+    Refused,
+    ServerAway,
+    StoreUnavailable,
+    Unavailable,
+    UnknownModel,
+    UsageError,
+)
+from moot.types.faults import fault
+
+ERRORS: dict[str, tuple[Exception, int, str]] = {
+    "not-found": (NotFound("There is no run."), 404, "Not found"),
+    "refused": (Refused("Not this one."), 403, "Refused"),
+    "not-logged-in": (Refused("Log in.", log_in=True), 401, "Not signed in"),
+    "conflict": (Conflict("Taken."), 409, "Conflict"),
+    "budget": (OverBudget("Too dear."), 402, "Over the budget"),
+    "busy": (Busy("Later.", retry_after=2.2), 429, "Too many requests"),
+    "store": (StoreUnavailable("Away."), 503, "The database is not available"),
+    "leaving": (Leaving("Bye."), 503, "The server is ending"),
+    "provider": (ProviderError(fault("overloaded", "It is overloaded.")), 502, "The provider failed"),
+    "usage": (UsageError("It cannot be done."), 400, "Bad request"),
+    "model": (UnknownModel("There is no such model."), 400, "Bad request"),
+    "key": (MissingKey("No key."), 400, "Bad request"),
+    "settings": (BadSettings("Not right."), 400, "Bad request"),
+    "unavailable": (Unavailable("Not installed."), 400, "Bad request"),
+}
+
+
+class Inner(Struct, forbid_unknown_fields=True):
+    size: int
+
+
+class Body(Struct, forbid_unknown_fields=True):
+    name: str
+    inner: Inner | None = None
+
+
+@get("/raise/{name:str}")
+async def raising(name: FromPath[str]) -> str:
+    raise ERRORS[name][0]
+
+
+@get("/mistake")
+async def mistaken() -> str:
+    raise RuntimeError("a secret of ours")
+
+
+@get("/litestar")
+async def mistaken_within_litestar() -> str:
+    raise InternalServerException("a secret of ours")
+
+
+@get("/meanwhile")
+async def meanwhile() -> str:
+    raise IntegrityError("INSERT", {"content": "a secret"}, Exception("FOREIGN KEY"))
+
+
+@get("/field")
+async def field(words: FromQuery[str]) -> str:
+    raise UsageError(words)
+
+
+@post("/take")
+async def take(data: JSONBody[Body]) -> str:
+    return data.name
+
+
+@pytest.fixture
+def client() -> Iterator[TestClient[Litestar]]:
+    app = Litestar(
+        [raising, mistaken, mistaken_within_litestar, meanwhile, field, take],
+        exception_handlers=HANDLERS,
+        logging_config=None,
+    )
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+
+
+def kinds(root: type[MootError]) -> Iterator[type[MootError]]:
+    for kind in root.__subclasses__():
+        yield kind
+        yield from kinds(kind)
+
+
+def test_every_error_of_the_tree_has_a_status() -> None:
+    for kind in {*kinds(MootError)} - {ServerAway}:  # which only a client meets
+        assert any(issubclass(kind, known) for known in STATUSES), kind
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_answered_as_a_problem_with_its_own_words(
+    client: TestClient[Litestar], name: str
+) -> None:
+    error, status, title = ERRORS[name]
+    reply = client.get(f"/raise/{name}")
+    assert reply.headers["Content-Type"] == "application/problem+json"
+    assert (reply.status_code, reply.json()) == (
+        status,
+        {"title": title, "status": status, "detail": str(error)},
+    )
+
+
+def test_whoever_is_to_wait_is_told_how_long(client: TestClient[Litestar]) -> None:
+    assert client.get("/raise/busy").headers["Retry-After"] == "3"
+    assert client.get("/raise/store").headers["Retry-After"] == "2"
+    assert client.get("/raise/leaving").headers["Retry-After"] == "2"
+    assert client.get("/raise/not-logged-in").headers["WWW-Authenticate"] == "Bearer"
+    assert "Retry-After" not in client.get("/raise/conflict").headers
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("title: it is empty.", "title"),
+        ("participants[3].model: nobody offers it.", "participants[3].model"),
+        ("config.agents[1].model: nobody offers it.", "config.agents[1].model"),
+        ("to: name some of alpha, beta.", "to"),
+        ("This is about no field: really.", None),
+        ("language 'xx': unknown", None),
+    ],
+)
+def test_a_refusal_that_begins_with_a_field_names_it(
+    client: TestClient[Litestar], words: str, named: str | None
+) -> None:
+    told = client.get("/field", params={"words": words}).json()
+    assert told["detail"] == words
+    assert [error["field"] for error in told.get("errors", [])] == ([named] if named else [])
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({}, "name"),
+        ({"name": 1}, "name"),
+        ({"name": "Ada", "age": 36}, "age"),
+        ({"name": "Ada", "inner": {}}, "inner.size"),
+        ({"name": "Ada", "inner": {"size": "x"}}, "inner.size"),
+        ({"name": "Ada", "inner": {"size": 1, "hue": 2}}, "inner.hue"),
+        ([], "body"),
+        ("Ada", "body"),
+    ],
+)
+def test_a_body_that_does_not_fit_is_refused_by_the_name_of_the_field(
+    client: TestClient[Litestar], body: Any, named: str
+) -> None:
+    reply = client.post("/take", json=body)
+    (error,) = reply.json()["errors"]
+    assert (reply.status_code, error["field"]) == (400, named)
+    assert reply.json()["detail"] == f"{named}: {error['message']}"
+
+
+def test_what_does_not_fit_is_said_in_words(client: TestClient[Litestar]) -> None:
+    told = client.post("/take", json={"name": "Ada", "inner": {"size": "x"}}).json()["detail"]
+    assert told == "inner.size: It must be a whole number."
+    told = client.post("/take", json={"name": "Ada", "inner": {"size": 1, "hue": 2}}).json()["detail"]
+    assert told == "inner.hue: There is no such field; known are size."
+
+
+def test_a_body_that_is_too_large_is_told_how_large_one_may_be(client: TestClient[Litestar]) -> None:
+    reply = client.post("/take", json={"name": "x" * 10_000_000})
+    assert (reply.status_code, reply.json()["detail"]) == (
+        413,
+        "The body is too large: 10,000,000 bytes are the most.",
+    )
+
+
+def test_no_body_is_said_to_be_missing(client: TestClient[Litestar]) -> None:
+    reply = client.post("/take")
+    assert reply.json()["errors"] == [{"field": "body", "message": "There is none: send a JSON object."}]
+
+
+def test_what_is_not_there_or_not_done_this_way_is_a_problem_too(client: TestClient[Litestar]) -> None:
+    nothing, other = client.get("/nothing"), client.delete("/take")
+    assert (nothing.status_code, nothing.json()["title"]) == (404, "Not found")
+    assert (other.status_code, other.json()["title"]) == (405, "Method not allowed")
+    assert "POST" in other.headers["Allow"]
+
+
+def test_what_changed_meanwhile_is_a_conflict_that_gives_nothing_away(client: TestClient[Litestar]) -> None:
+    reply = client.get("/meanwhile")
+    assert reply.status_code == 409
+    assert "secret" not in reply.text
+
+
+@pytest.mark.parametrize("path", ["/mistake", "/litestar"])
+def test_a_mistake_is_logged_and_says_nothing_to_the_caller(
+    client: TestClient[Litestar], caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    with caplog.at_level(logging.ERROR, "moot"):
+        reply = client.get(path)
+    assert reply.status_code == 500
+    assert "secret" not in reply.text
+    (record,) = caplog.records
+    assert (record.__dict__["method"], record.__dict__["path"]) == ("GET", path)
+    assert record.exc_info

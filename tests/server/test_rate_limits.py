@@ -1,0 +1,168 @@
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from moot.server.rate_limits import RateLimits, address
+from moot.store.database import Database
+from moot.store.rate_limits import Rates
+from moot.store.schema import discussion, rate
+from moot.types.accounts import Caller
+from moot.types.errors import Busy
+from tests.databases import ON_BOTH_DATABASES, migrated
+from tests.server.house import PASSWORD, built
+
+
+@ON_BOTH_DATABASES
+async def test_calls_beyond_the_limit_are_told_when_to_come_back(database: Database) -> None:
+    async with built(database, calls_a_minute=3) as house:
+        ada, bob = await house.bearer("ada"), await house.bearer("bob")
+        replies = [await house.client.get("/api/me", headers=ada) for _ in range(4)]
+        assert [reply.status_code for reply in replies] == [200, 200, 200, 429]
+        assert 1 <= int(replies[-1].headers["retry-after"]) <= 21
+        assert (await house.client.get("/api/me", headers=bob)).status_code == 200
+
+
+@ON_BOTH_DATABASES
+async def test_whoever_is_not_known_is_counted_by_address(database: Database) -> None:
+    async with built(database, calls_a_minute=2) as house:
+        assert [(await house.client.get("/healthz")).status_code for _ in range(3)] == [200, 200, 429]
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Bearer moot_wrong"}, {"Cookie": "moot_session=old"}]
+)
+async def test_whoever_is_refused_is_counted_by_address(tmp_path: Path, headers: dict[str, str]) -> None:
+    async with migrated("sqlite", tmp_path) as database, built(database, calls_a_minute=3) as house:
+        ada = await house.bearer("ada")
+        replies = [await house.client.get("/api/me", headers=headers) for _ in range(4)]
+        assert [reply.status_code for reply in replies] == [401, 401, 401, 429]
+        assert int(replies[-1].headers["retry-after"]) >= 1
+        assert (await house.client.get("/api/me", headers=ada)).status_code == 200, "others are not counted"
+
+
+@ON_BOTH_DATABASES
+async def test_messages_have_a_limit_of_their_own(database: Database) -> None:
+    async with built(database, messages=(5, 5)) as house:
+        ada, bob = await house.bearer("ada"), await house.bearer("bob")
+        replies = await asyncio.gather(*(house.ask(ada) for _ in range(20)))
+        assert sorted(reply.status_code for reply in replies) == [201] * 5 + [429] * 15
+        assert all("retry-after" in reply.headers for reply in replies if reply.status_code == 429)
+        assert (await house.client.get("/api/me", headers=ada)).status_code == 200
+        assert (await house.ask(bob)).status_code == 201
+
+
+@ON_BOTH_DATABASES
+async def test_another_token_of_the_same_account_does_not_help(database: Database) -> None:
+    async with built(database, messages=(2, 2), calls_a_minute=3) as house:
+        ada = await house.bearer("ada")
+        caller = Caller(account="ada", tenant="ada", name="ada", kind="local")
+        secret, _ = await house.accounts.make_token(caller, "second")
+        second = {"Authorization": f"Bearer {secret}"}
+        replies = [await house.ask(who) for who in (ada, second, second)]
+        assert [reply.status_code for reply in replies] == [201, 201, 429]
+        assert (await house.client.get("/api/me", headers=second)).status_code == 429
+
+
+@ON_BOTH_DATABASES
+async def test_a_few_messages_may_come_at_once_whatever_they_are(database: Database) -> None:
+    async with built(database, messages=(10, 3)) as house:
+        ada = await house.bearer("ada")
+        opened = await house.ask(ada)
+        path = f"/api/discussions/{opened.json()['discussion']['id']}"
+        spoken = await house.client.post(f"{path}/messages", json={"message": "And?"}, headers=ada)
+        gone_on = await house.client.post(f"{path}/continue", json={}, headers=ada)
+        assert [spoken.status_code, gone_on.status_code] == [202, 409], "somebody is still speaking"
+        refused = await house.ask(ada)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "6")
+        assert "too many messages" in refused.json()["detail"]
+
+
+@ON_BOTH_DATABASES
+async def test_a_message_to_a_debate_is_counted_as_both(database: Database) -> None:
+    async with built(database, debates=(5, 1)) as house:
+        ada = await house.bearer("ada")
+        id = (await house.ask(ada)).json()["discussion"]["id"]
+        async with database.write() as connection:
+            await connection.execute(update(discussion).where(discussion.c.id == id).values(mode="debate"))
+        limits: RateLimits = house.app.state["limits"]
+        await limits.mode("ada", "debate")
+        spoken = await house.client.post(
+            f"/api/discussions/{id}/messages", json={"message": "And?"}, headers=ada
+        )
+        assert (spoken.status_code, spoken.headers["retry-after"]) == (429, "12")
+        assert "too many debates" in spoken.json()["detail"]
+        assert (await house.ask(ada)).status_code == 201, "other messages are not counted as debates"
+
+
+@ON_BOTH_DATABASES
+async def test_work_that_providers_are_asked_for_has_a_limit_of_its_own(database: Database) -> None:
+    async with built(database, starts_a_minute=2) as house:
+        ada = await house.bearer("ada")
+        path = "/api/models?provider=scripted"
+        replies = [await house.client.get(path, headers=ada) for _ in range(3)]
+        assert [reply.status_code for reply in replies] == [200, 200, 429]
+        assert (await house.ask(ada)).status_code == 201
+
+
+@ON_BOTH_DATABASES
+async def test_passwords_cannot_be_tried_without_end(database: Database) -> None:
+    async with built(database, logins_a_minute=3) as house:
+        await house.accounts.add("ada", PASSWORD)
+        replies = [await house.log_in("ada", "wrong password") for _ in range(3)]
+        assert [reply.status_code for reply in replies] == [401] * 3
+        assert (await house.log_in("ada", PASSWORD)).status_code == 429
+
+
+def few(database: Database) -> RateLimits:
+    return RateLimits(
+        Rates(database),
+        calls_a_minute=9,
+        starts_a_minute=9,
+        messages_a_minute=9,
+        messages_burst=9,
+        debates_a_minute=9,
+        debates_burst=9,
+        logins_a_minute=2,
+    )
+
+
+@ON_BOTH_DATABASES
+async def test_log_ins_are_counted_by_name_and_by_address(database: Database) -> None:
+    counted = few(database)
+    for place in ("10.0.0.1", "10.0.0.2"):
+        await counted.log_in("ada", place)
+    with pytest.raises(Busy):
+        await counted.log_in("ada", "10.0.0.3")
+    await counted.log_in("bob", "10.0.0.1")
+    with pytest.raises(Busy):
+        await counted.log_in("cleo", "10.0.0.1")
+
+
+@ON_BOTH_DATABASES
+async def test_a_name_that_was_tried_is_not_kept_in_words(database: Database) -> None:
+    counted = few(database)
+    await counted.log_in("my password by mistake\x00", "10.0.0.1")
+    async with database.read() as connection:
+        names = (await connection.execute(select(rate.c.name))).scalars().all()
+    assert len(names) == 2
+    assert "mistake" not in repr(names)
+
+
+@pytest.mark.parametrize(
+    ("host", "counted"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("testclient", "testclient"),
+        (None, "here"),
+    ],
+)
+def test_one_household_is_one_address(host: str | None, counted: str) -> None:
+    connection: Any = SimpleNamespace(client=SimpleNamespace(host=host) if host else None)
+    assert address(connection) == counted

@@ -1,0 +1,135 @@
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from litestar import Litestar, get, post
+from litestar.params import FromPath, JSONBody
+from litestar.testing import TestClient
+
+from moot.server import request_body
+from moot.server.errors import HANDLERS
+from moot.server.request_body import JsonRequest, plain, without_nul
+from tests.server.visiting import Visitor, asking_for
+
+JSON = {"Content-Type": "application/json"}
+
+
+@post("/echo", status_code=200)
+async def echo(data: JSONBody[Any]) -> Any:
+    return data
+
+
+@post("/perhaps", status_code=200)
+async def perhaps(data: JSONBody[dict[str, str] | None] = None) -> Any:
+    return data
+
+
+@get("/things/{id:str}")
+async def thing(id: FromPath[str]) -> str:
+    return id
+
+
+@pytest.fixture
+def client() -> Iterator[TestClient[Litestar]]:
+    app = Litestar(
+        [echo, perhaps, thing],
+        request_class=JsonRequest,
+        guards=[plain],
+        exception_handlers=HANDLERS,
+        logging_config=None,
+    )
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON"])
+def test_json_is_read(client: TestClient[Litestar], kind: str) -> None:
+    reply = client.post("/echo", content=b'{"a": [1, null, "\\u00e4"]}', headers={"Content-Type": kind})
+    assert (reply.status_code, reply.json()) == (200, {"a": [1, None, "ä"]})
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/xml", ""]
+)
+def test_what_does_not_say_that_it_is_json_is_refused(client: TestClient[Litestar], kind: str) -> None:
+    reply = client.post("/echo", content=b'{"a": 1}', headers={"Content-Type": kind} if kind else {})
+    assert reply.status_code == 415
+    assert "Content-Type: application/json" in reply.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"nonsense", b'"\\ud800"', b'"\xff"', b"\xfe\xff", b"[" * 900_000, b'{"a":' * 100_000, b"1e999"],
+    ids=range(8),
+)
+def test_what_is_not_json_is_refused_whatever_is_wrong_with_it(
+    client: TestClient[Litestar], body: bytes
+) -> None:
+    reply = client.post("/echo", content=body, headers=JSON)
+    assert reply.status_code == 400
+    assert reply.json()["errors"][0]["field"] == "body"
+
+
+def test_a_body_may_be_left_out_where_none_is_needed(client: TestClient[Litestar]) -> None:
+    assert client.post("/perhaps").status_code == 200
+    assert client.post("/perhaps", content=b"null", headers=JSON).status_code == 200
+    assert client.post("/perhaps", content=b'{"a": "b"}', headers=JSON).json() == {"a": "b"}
+
+
+def test_no_text_has_a_nul_in_it(client: TestClient[Litestar]) -> None:
+    sent = {"a\0": ["b\0c", {"d": "\0"}], "code": "write \\u0000, not NUL", "n": 1}
+    reply = client.post("/echo", json=sent)
+    assert reply.json() == {"a": ["bc", {"d": ""}], "code": "write \\u0000, not NUL", "n": 1}
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(values)
+def test_only_nul_is_taken_away(value: Any) -> None:
+    assert "\0" not in str(without_nul(value))
+    if r"\x00" not in repr(value):
+        assert without_nul(value) == value
+
+
+def test_an_id_with_a_nul_is_nothing_that_is_there(client: TestClient[Litestar]) -> None:
+    assert client.get("/things/a%00b").status_code == 404
+    assert client.get("/things/a?q=%00").status_code == 400
+    assert client.get("/things/a?q=b").text == "a"
+
+
+async def test_a_body_that_is_cut_off_is_no_mistake_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    app = Litestar([echo], request_class=JsonRequest, exception_handlers=HANDLERS, logging_config=None)
+    came = iter([{"type": "http.request", "body": b'{"a', "more_body": True}, {"type": "http.disconnect"}])
+    visitor = Visitor()
+
+    async def receive() -> Any:
+        return next(came)
+
+    scope = asking_for("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
+    await app(scope, receive, visitor.send)
+    assert visitor.status == 400
+    assert caplog.records == []
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_body, "BODY_SECONDS", 0.01)
+    app = Litestar([echo], request_class=JsonRequest, exception_handlers=HANDLERS, logging_config=None)
+    came = [{"type": "http.request", "body": b'{"a', "more_body": True}]
+    visitor = Visitor()
+
+    async def receive() -> Any:
+        return came.pop() if came else await asyncio.Event().wait()
+
+    scope = asking_for("/echo") | {"method": "POST", "headers": [(b"content-type", b"application/json")]}
+    async with asyncio.timeout(60):
+        await app(scope, receive, visitor.send)
+    assert visitor.status == 408
+    assert b"did not come within" in b"".join(visitor.came)

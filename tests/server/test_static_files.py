@@ -1,0 +1,236 @@
+import gzip
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from httpx import ASGITransport, AsyncClient, Response
+from litestar import Litestar, get, post
+from litestar.params import FromPath
+
+from moot.server.csrf import OwnSite
+from moot.server.errors import HANDLERS
+from moot.server.static_files import ANYTHING, STRICT, Page, PageFile, read
+
+INDEX = b"<!doctype html><title>Moot</title>" + b"<p>A round table.</p>" * 50
+SCRIPT = b"console.log('moot');" * 100
+NOISE = os.urandom(500)
+FILES = {
+    name: PageFile(name, content)
+    for name, content in {
+        "index.html": INDEX,
+        "icon.svg": b"<svg/>",
+        "assets/app-1a.js": SCRIPT,
+        "assets/serif-2b.woff2": NOISE,
+    }.items()
+}
+VISIT = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
+OLD_BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+FETCH = {"Sec-Fetch-Dest": "empty", "Accept": "text/html"}
+PLAIN = {"Accept-Encoding": "identity"}
+
+
+@get("/healthz")
+async def healthz() -> str:
+    return "ok"
+
+
+@get("/api/things/{id:str}")
+async def thing(id: FromPath[str]) -> str:
+    return id
+
+
+@post("/api/things")
+async def make() -> str:
+    return "made"
+
+
+def client_of(files: dict[str, PageFile]) -> AsyncClient:
+    app = Litestar(
+        [healthz, thing, make], exception_handlers=HANDLERS, openapi_config=None, logging_config=None
+    )
+    site = OwnSite(Page(app, files), loopback=False)
+    return AsyncClient(transport=ASGITransport(app=site), base_url="http://moot.example")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[AsyncClient]:
+    async with client_of(FILES) as client:
+        yield client
+
+
+def is_nothing(reply: Response) -> bool:
+    return (reply.status_code, reply.headers["Content-Type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize("headers", [{}, VISIT, OLD_BROWSER, {"Accept": "*/*"}], ids=str)
+async def test_whoever_comes_is_given_the_page(client: AsyncClient, headers: dict[str, str]) -> None:
+    reply = await client.get("/", headers=headers)
+    assert (reply.status_code, reply.content) == (200, INDEX)
+    assert reply.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert reply.headers["Cache-Control"] == "no-cache"
+
+
+@pytest.mark.parametrize(
+    "path", ["/d/dis_1", "/settings", "/d/dis_1/r/run_2", "//x", "/d/a%2Fb", "/index.html"]
+)
+@pytest.mark.parametrize("headers", [VISIT, OLD_BROWSER], ids=str)
+async def test_a_path_that_a_browser_opens_is_the_page_s(
+    client: AsyncClient, path: str, headers: dict[str, str]
+) -> None:
+    reply = await client.get(f"http://moot.example{path}", headers=headers)
+    assert (reply.status_code, reply.content) == (200, INDEX)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Accept": "application/json"}, FETCH], ids=str)
+async def test_nobody_else_is_given_html_for_a_path_that_is_not_there(
+    client: AsyncClient, headers: dict[str, str]
+) -> None:
+    assert is_nothing(await client.get("/d/dis_1", headers=headers))
+
+
+@pytest.mark.parametrize("path", ["/api/nothing", "/api", "/api/things/1/2", "/healthz/more"])
+async def test_what_the_application_begins_stays_with_it(client: AsyncClient, path: str) -> None:
+    assert is_nothing(await client.get(path, headers=VISIT))
+
+
+async def test_the_application_is_as_it_was(client: AsyncClient) -> None:
+    assert (await client.get("/healthz", headers=VISIT)).text == "ok"
+    assert (await client.get("/api/things/7", headers=VISIT)).text == "7"
+    assert (await client.post("/api/things")).text == "made"
+    assert (await client.post("/")).status_code == 404
+    assert (await client.delete("/icon.svg")).status_code == 404
+
+
+async def test_files_are_given_as_what_they_are(client: AsyncClient) -> None:
+    script = await client.get("/assets/app-1a.js")
+    assert (script.content, script.headers["Content-Type"]) == (SCRIPT, "text/javascript; charset=utf-8")
+    assert script.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    icon = await client.get("/icon.svg", headers={"Sec-Fetch-Dest": "image"})
+    assert (icon.headers["Content-Type"], icon.headers["Cache-Control"]) == ("image/svg+xml", "no-cache")
+
+
+@pytest.mark.parametrize("path", ["/assets/gone-9f.js", "/assets/", "/assets/%2e%2e/%2e%2e/pyproject.toml"])
+async def test_an_asset_that_is_not_there_is_not_the_page(client: AsyncClient, path: str) -> None:
+    for headers in ({}, VISIT):
+        assert is_nothing(await client.get(path, headers=headers))
+
+
+@pytest.mark.parametrize("wanted", ["gzip", "br, gzip", "deflate, gzip;q=0.5", "gzip; q=1.0"])
+async def test_what_becomes_smaller_is_sent_so_to_those_who_take_it(client: AsyncClient, wanted: str) -> None:
+    reply = await client.send(
+        client.build_request("GET", "/", headers={"Accept-Encoding": wanted}), stream=True
+    )
+    sent = b"".join([piece async for piece in reply.aiter_raw()])
+    assert (reply.headers["Content-Encoding"], gzip.decompress(sent)) == ("gzip", INDEX)
+    assert int(reply.headers["Content-Length"]) == len(sent) < len(INDEX)
+    assert reply.headers["Vary"] == "accept-encoding"
+
+
+@pytest.mark.parametrize("wanted", ["identity", "br", "gzip;q=0", "gzip; q=0.000", "x-gzip", ""])
+async def test_others_get_it_as_it_is(client: AsyncClient, wanted: str) -> None:
+    reply = await client.get("/", headers={"Accept-Encoding": wanted})
+    assert "Content-Encoding" not in reply.headers
+    assert reply.content == INDEX
+
+
+async def test_what_does_not_become_smaller_is_sent_as_it_is(client: AsyncClient) -> None:
+    reply = await client.get("/assets/serif-2b.woff2")
+    assert ("Content-Encoding" in reply.headers, reply.content) == (False, NOISE)
+
+
+async def test_whoever_has_it_is_told_that_it_is_the_same(client: AsyncClient) -> None:
+    first = await client.get("/")
+    for tags in (first.headers["ETag"], f'W/"other", {first.headers["ETag"]}'):
+        again = await client.get("/d/dis_1", headers=VISIT | {"If-None-Match": tags})
+        assert (again.status_code, again.content) == (304, b"")
+        assert (again.headers["ETag"], again.headers["Cache-Control"]) == (first.headers["ETag"], "no-cache")
+        assert "Content-Length" not in again.headers
+    other = await client.get("/", headers={"If-None-Match": 'W/"other"'})
+    assert other.status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/app-1a.js"])
+async def test_head_tells_what_would_be_given(client: AsyncClient, path: str) -> None:
+    head, whole = await client.head(path, headers=PLAIN), await client.get(path, headers=PLAIN)
+    assert (head.status_code, head.content, head.headers) == (200, b"", whole.headers)
+
+
+async def test_every_answer_of_the_page_is_strict(client: AsyncClient) -> None:
+    tag = {"If-None-Match": FILES["index.html"].etag}
+    async with client_of({}) as bare:
+        replies = [
+            await client.get("/"),
+            await client.get("/assets/app-1a.js"),
+            await client.head("/"),
+            await client.get("/", headers=tag),
+            await bare.get("/"),
+        ]
+    for reply in replies:
+        assert {name: reply.headers[name] for name in STRICT} == STRICT
+    assert "unsafe" not in STRICT["content-security-policy"]
+
+
+async def test_a_page_that_was_not_built_says_how_to_build_it() -> None:
+    async with client_of({}) as client:
+        for path in ("/", "/d/dis_1"):
+            reply = await client.get(path, headers=VISIT)
+            assert reply.status_code == 503
+            assert "build.py run build" in reply.text
+        assert (await client.get("/healthz")).text == "ok"
+
+
+async def test_another_site_may_link_to_the_page_and_not_use_its_files(client: AsyncClient) -> None:
+    elsewhere = VISIT | {"Sec-Fetch-Site": "cross-site"}
+    assert (await client.get("/d/dis_1", headers=elsewhere)).status_code == 200
+    embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}
+    assert (await client.get("/assets/app-1a.js", headers=embedded)).status_code == 403
+    framed = elsewhere | {"Sec-Fetch-Dest": "iframe"}
+    assert (await client.get("/", headers=framed)).status_code == 403
+
+
+def test_files_are_named_by_the_paths_under_which_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "assets" / "fonts").mkdir(parents=True)
+    for name in ("index.html", "icon.svg", "assets/app-1a.js", "assets/fonts/serif.woff2"):
+        (tmp_path / name).write_text(name, "utf-8")
+    found = read(tmp_path)
+    assert {name: file.content.decode() for name, file in found.items()} == {
+        name: name for name in ("index.html", "icon.svg", "assets/app-1a.js", "assets/fonts/serif.woff2")
+    }
+
+
+def test_where_nothing_was_built_there_are_no_files(tmp_path: Path) -> None:
+    assert read(tmp_path) == read(tmp_path / "static") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("index.html", "text/html; charset=utf-8"),
+        ("assets/app-1a.js", "text/javascript; charset=utf-8"),
+        ("assets/app-1a.css", "text/css; charset=utf-8"),
+        ("assets/serif.woff2", "font/woff2"),
+        ("moot.webmanifest", "application/manifest+json"),
+        ("assets/what", ANYTHING),
+    ],
+)
+def test_the_name_tells_what_kind_of_file_it_is(name: str, media_type: str) -> None:
+    assert PageFile(name, b"").media_type == media_type
+
+
+def test_what_has_its_content_in_its_name_is_kept_and_the_rest_is_asked_for_again() -> None:
+    assert PageFile("assets/app-1a.js", b"").cache_control == "public, max-age=31536000, immutable"
+    assert PageFile("index.html", b"").cache_control == "no-cache"
+    assert PageFile("assets.html", b"").cache_control == "no-cache"
+
+
+def test_other_content_has_another_tag() -> None:
+    one, same, other = (PageFile("index.html", content) for content in (b"one", b"one", b"other"))
+    assert one.etag == same.etag != other.etag
+
+
+async def test_a_file_is_zipped_once_and_that_is_kept() -> None:
+    file = PageFile("index.html", b"<p>" * 100)
+    zipped = await file.zipped()
+    assert gzip.decompress(zipped) == file.content
+    assert await file.zipped() is zipped

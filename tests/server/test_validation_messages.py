@@ -1,0 +1,69 @@
+from datetime import date
+from typing import Annotated, Any, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta, Struct
+
+from moot.server.validation_messages import worded
+from moot.types.personas import Colour
+from moot.types.primitives import ModelName, Name
+
+
+class Seat(Struct, forbid_unknown_fields=True):
+    model: ModelName
+    effort: Literal["low", "high"] | None = None
+
+
+class Body(Struct, forbid_unknown_fields=True):
+    name: Name = "Ada"
+    words: Annotated[str, Meta(min_length=1, max_length=10_000)] = "x"
+    seats: Annotated[list[str | Seat], Meta(min_length=1, max_length=2)] = []
+    rounds: Annotated[int, Meta(ge=1, le=10)] | None = None
+    heat: Annotated[float, Meta(le=2)] = 1.0
+    colour: Colour = ""
+
+
+def refused(body: Any) -> str:
+    """What is said of a body, as msgspec itself refuses it."""
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.convert(body, Body)
+    message, _, place = str(caught.value).partition(" - at `$")
+    return worded(message, Body, place.strip("`."))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"seats": [{"model": "a/b", "effort": "deep"}]}, "'deep' is none of high, low."),
+        ({"seats": [{"model": "a/b", "effort": 3}]}, "It must be one of high, low."),
+        ({"seats": [{"model": "gpt"}]}, "Write provider/model, such as ollama/llama3.2."),
+        ({"seats": [{}]}, "It is missing."),
+        ({"seats": [{"model": "a/b", "hue": 1}]}, "There is no such field; known are model, effort."),
+        ({"seats": [1]}, "It must be text or an object."),
+        ({"seats": []}, "It must not be empty."),
+        ({"seats": ["a", "b", "c"]}, "It must have at most 2 entries."),
+        ({"words": ""}, "It must not be empty."),
+        ({"words": "x" * 10_001}, "It must have at most 10,000 characters."),
+        ({"rounds": "x"}, "It must be a whole number."),
+        ({"rounds": 0}, "It must be at least 1."),
+        ({"rounds": 11}, "It must be at most 10."),
+        ({"heat": 2.5}, "It must be at most 2.0."),
+        ({"colour": "red"}, "Write a colour as #rrggbb, such as #4a7c59."),
+        ({"name": " Ada"}, "It must be one line, with no space at its ends."),
+        ([], "It must be an object."),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_said_in_words(body: Any, words: str) -> None:
+    assert refused(body) == words
+
+
+def test_a_day_is_asked_for_as_it_is_written() -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        msgspec.convert("yesterday", date)
+    assert worded(str(caught.value), date) == "Write a day as 2026-11-15."
+
+
+def test_other_words_are_left_as_they_are() -> None:
+    assert worded("write a description, or a prompt", Body) == "write a description, or a prompt"

@@ -1,0 +1,100 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from moot.services import image_renderer
+from moot.services.image_renderer import Painter
+from moot.types.actions import read_action
+from moot.types.errors import Busy, UsageError
+from moot.whiteboard.render.png import png
+from moot.whiteboard.state import EMPTY, after
+
+BOARD = after(EMPTY, read_action("wb_draw_text", {"content": "Squares", "x": 50, "y": 50}, None))
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a painter the time to start on a busy machine."""
+    monkeypatch.setattr(image_renderer, "SECONDS", 120.0)
+
+
+@pytest.fixture
+def painter() -> Iterator[Painter]:
+    with closing(Painter()) as painter:
+        yield painter
+
+
+async def test_another_process_paints_the_same_picture_and_is_replaced_when_it_dies(painter: Painter) -> None:
+    assert await painter.png(BOARD) == png(BOARD)
+    assert painter._pool is not None
+    (process,) = painter._pool._processes
+    os.kill(process, signal.SIGKILL)
+    again = await asyncio.gather(painter.png(BOARD), painter.png(EMPTY))
+    assert list(again) == [png(BOARD), png(EMPTY)]
+
+
+async def test_what_takes_too_long_is_refused_and_the_next_picture_is_painted(
+    painter: Painter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as hurried:
+        hurried.setattr(image_renderer, "SECONDS", 0.0)
+        with pytest.raises(UsageError, match="take formulas off"):
+            await painter.png(BOARD)
+    assert await painter.png(BOARD) == png(BOARD)
+
+
+async def test_not_everybody_can_wait(painter: Painter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_renderer, "MOST_WAITING", 1)
+    painted, refused = await asyncio.gather(painter.png(BOARD), painter.png(BOARD), return_exceptions=True)
+    assert painted == png(BOARD)
+    assert isinstance(refused, Busy)
+
+
+SERVER = """
+import asyncio, os, signal
+from moot.board.replay import EMPTY
+from moot.engine import painting
+from moot.engine.painting import Painter
+
+async def main():
+    painting.SECONDS = 120.0
+    painter = Painter()
+    await painter.png(EMPTY)
+    print(*painter._pool._processes, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_a_painter_ends_with_the_server_that_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    ended = subprocess.run(  # noqa: S603 - our own words
+        [sys.executable, tmp_path / "server.py"], stdout=subprocess.PIPE, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    for _ in range(600):
+        if not is_there(int(ended.stdout)):
+            return
+        time.sleep(0.1)
+    pytest.fail("it lives on")
+
+
+def is_there(process: int) -> bool:
+    """One that has ended may still be listed, on Linux, where nobody takes note of it."""
+    try:
+        os.kill(process, 0)
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()

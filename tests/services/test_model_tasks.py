@@ -1,0 +1,190 @@
+"""What is asked outside of any run is paid for: when it fails, when nobody waits for it any more, and in a rush."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from moot.engine.turns.model_caller import Speaker
+from moot.engine.turns.structured_output import Shaped
+from moot.providers.keys import KeyRing
+from moot.providers.provider import ChunkStream
+from moot.providers.registry import Resolved
+from moot.providers.scripted.provider import ScriptedProvider
+from moot.providers.scripted.scripts import Script, Scripts
+from moot.services.model_tasks import Errands
+from moot.store.billing.budgets import Budgets
+from moot.store.billing.usage import Bills
+from moot.store.database import Database
+from moot.streaming.cancellation import Stop
+from moot.streaming.turn_stream import Emit
+from moot.types.billing import Payer, SpendingOn
+from moot.types.errors import OverBudget
+from moot.types.events import Event, TextDelta, TurnEnded
+from moot.types.requests import ModelRequest, user
+from tests.databases import SLOW_ON_POSTGRES
+from tests.store.people import ANNA, settled
+
+PAYER = Payer(tenant=ANNA, account=ANNA, discussion="dis_1")
+REQUEST = ModelRequest(model="", messages=(user("How many legs has a table?"),))
+DEAR = 1_000_000.0  # a dollar a token
+
+
+class Legs(Struct):
+    legs: int
+
+
+class Model(ScriptedProvider):
+    """One model, and how often it was asked."""
+
+    def __init__(self, **script: object) -> None:
+        super().__init__(Scripts({"m": Script(**script)}))  # type: ignore[arg-type]
+        self.asked = 0
+
+    async def stream(self, request: ModelRequest, key: str | None = None) -> ChunkStream:
+        self.asked += 1
+        async for chunks in super().stream(request, key):
+            yield chunks
+
+
+@pytest.fixture(params=SLOW_ON_POSTGRES)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with settled(request.param, tmp_path) as database:
+        yield database
+
+
+class Desk:
+    """Where Anna has errands run, and what she paid."""
+
+    def __init__(self, database: Database, model: Model, budget: float | None = None) -> None:
+        self._bills = Bills(database)
+        self._model = model
+        self.errands = Errands(database, Speaker(backoff=0.001), Budgets(database, budget))
+
+    async def ask(self) -> Shaped[Legs]:
+        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
+        async with self.errands.within_budget(ANNA):
+            return await self.errands.ask(PAYER, "title", chain, REQUEST, Legs)
+
+    async def answer(self, emit: Emit) -> TurnEnded:
+        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
+        return await self.errands.answer(PAYER, "title", chain, REQUEST, emit)
+
+    async def say(self, stop: Stop | None = None, payer: Payer = PAYER) -> TurnEnded:
+        chain = [Resolved("scripted/m", self._model, "m", KeyRing(()))]
+        return await self.errands.say(payer, "title", chain, REQUEST, stop or Stop())
+
+    async def paid(self) -> SpendingOn:
+        (row,) = (await self._bills.bill(ANNA, 0, 2**40, "purpose")).rows
+        assert row.key == "title"
+        return row
+
+
+async def test_an_answer_is_charged_to_who_wanted_it(database: Database) -> None:
+    desk = Desk(database, Model(answer='{"legs": 4}', price=DEAR))
+    answer = await desk.ask()
+    paid = await desk.paid()
+    assert answer.needed().legs == 4
+    assert (paid.calls, paid.cost, paid.output) == (1, answer.cost, answer.usage.output)
+
+
+@pytest.mark.parametrize("script", [{"answer": "Many."}, {"fault": "reset", "chunk": 2}])
+async def test_an_answer_that_is_of_no_use_is_charged_too(
+    database: Database, script: dict[str, object]
+) -> None:
+    desk = Desk(database, Model(price=DEAR, **script))
+    answer = await desk.ask()
+    assert answer.value is None
+    assert (await desk.paid()).cost == answer.cost
+    assert answer.cost
+
+
+async def test_whoever_leaves_meanwhile_pays_for_what_was_said(database: Database) -> None:
+    model = Model(answer='{"legs": 4}' + " " * 1000, pace=0.05, price=DEAR)
+    desk = Desk(database, model)
+    asking = asyncio.create_task(desk.ask())
+    async with asyncio.timeout(60):
+        while not model.asked:
+            await asyncio.sleep(0.01)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert (await desk.paid()).cost > 0
+
+
+async def test_in_a_rush_each_sees_what_the_one_before_has_cost(database: Database) -> None:
+    model = Model(answer='{"legs": 4}', pace=0.01, price=DEAR)
+    desk = Desk(database, model, budget=1.0)
+    tried = await asyncio.gather(*(desk.ask() for _ in range(10)), return_exceptions=True)
+    assert sum(isinstance(one, OverBudget) for one in tried) == 9
+    assert model.asked == 1
+
+
+async def test_what_failed_before_it_was_asked_lets_the_next_one_in(database: Database) -> None:
+    desk = Desk(database, Model(answer='{"legs": 4}', price=DEAR), budget=1.0)
+    with pytest.raises(ZeroDivisionError):
+        async with desk.errands.within_budget(ANNA):
+            raise ZeroDivisionError
+    assert (await desk.ask()).needed().legs == 4
+
+
+@pytest.mark.parametrize("script", [{"answer": "Four."}, {"answer": "Four.", "fault": "reset", "chunk": 2}])
+async def test_plain_words_are_charged_whatever_comes_of_them(
+    database: Database, script: dict[str, object]
+) -> None:
+    desk = Desk(database, Model(price=DEAR, **script))
+    ended = await desk.say()
+    paid = await desk.paid()
+    assert (paid.calls, paid.cost, paid.output) == (1, ended.cost, ended.usage.output)
+    assert ended.cost
+
+
+async def test_what_was_said_before_a_stop_is_charged(database: Database) -> None:
+    model, stop = Model(answer="On and on", fault="endless", pace=0.01, price=DEAR), Stop()
+    desk = Desk(database, model)
+    saying = asyncio.create_task(desk.say(stop))
+    async with asyncio.timeout(60):
+        while not model.asked:
+            await asyncio.sleep(0.01)
+    stop.request()
+    assert (await saying).status == "stopped"
+    assert (await desk.paid()).cost > 0
+
+
+async def test_who_has_nothing_left_is_told_no_words(database: Database) -> None:
+    model = Model(answer="Four.", price=DEAR)
+    desk = Desk(database, model, budget=1.0)
+    await desk.say()
+    with pytest.raises(OverBudget):
+        await desk.say()
+    assert model.asked == 1
+    of_nobody = Payer(tenant=ANNA, account=None)
+    assert (await desk.say(payer=of_nobody)).status == "completed", "only an account has a budget"
+
+
+async def test_plain_words_are_heard_as_they_come_and_paid_by_who_leaves(database: Database) -> None:
+    desk = Desk(database, Model(answer="On and on", fault="endless", pace=0.01, price=DEAR))
+    speaking = asyncio.Event()
+
+    async def hear(events: list[Event]) -> None:
+        if any(isinstance(event, TextDelta) for event in events):
+            speaking.set()
+
+    answering = asyncio.create_task(desk.answer(hear))
+    async with asyncio.timeout(60):
+        await speaking.wait()
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    assert (await desk.paid()).cost > 0
+
+
+async def test_an_answer_that_does_not_pass_a_check_is_asked_for_again(database: Database) -> None:
+    model = Model(answer='{"legs": 4}', price=DEAR)
+    desk = Desk(database, model)
+    chain = [Resolved("scripted/m", model, "m", KeyRing(()))]
+    answer = await desk.errands.ask(PAYER, "title", chain, REQUEST, Legs, lambda told: f"not {told.legs}")
+    assert (answer.value, model.asked) == (None, 2)
+    assert (await desk.paid()).calls == 1

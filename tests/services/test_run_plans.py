@@ -1,0 +1,179 @@
+import pytest
+from msgspec.structs import replace
+
+from moot.engine.turns.token_estimates import Measuring
+from moot.prompts.library import describe, part
+from moot.providers.registry import Registry
+from moot.services.run_plans import Planning
+from moot.store.billing.token_rates import TokenRates
+from moot.store.database import Database
+from moot.store.library.personas import Personas
+from moot.store.library.projects import Projects
+from moot.types.discussions import Discussion
+from moot.types.errors import UsageError
+from moot.types.model_info import Counted, Measure
+from moot.types.participants import Participant
+from moot.types.personas import Persona, PersonaDraft
+from moot.types.projects import PostDraft, Project, ProjectDraft
+from moot.types.run_plan import Plan
+from tests.store.people import ANNA, BERT, settle
+
+ALPHA = Participant("alpha", "Alpha", "scripted/echo")
+BETA = Participant("beta", "Beta", "scripted/steady", temperature=0.5)
+SCEPTIC = Persona(
+    id="shipped_sceptic",
+    name="Sceptic",
+    description="Doubts.",
+    system_prompt="Doubt everything.",
+    traits=(),
+    specialisations=(),
+    category="",
+    colour="",
+    uses=0,
+    success_rate=None,
+    level=1,
+    shipped=True,
+    created_at=0.0,
+)
+
+
+def discussion(
+    *participants: Participant,
+    persona: str | None = None,
+    project: str | None = None,
+    model: str | None = None,
+) -> Discussion:
+    return Discussion(
+        id="dis_1",
+        title="Tables",
+        status="active",
+        mode="consensus",
+        participants=participants or (ALPHA, BETA),
+        rounds=3,
+        persona=persona,
+        project=project,
+        language="de",
+        model=model,
+        summary=None,
+        usefulness=None,
+        exported_at=None,
+        created_at=1.0,
+        updated_at=1.0,
+    )
+
+
+def playing(who: Participant, persona: str) -> Participant:
+    return Participant(who.id, who.name, who.model, persona)
+
+
+class Office:
+    def __init__(self, database: Database) -> None:
+        self.personas = Personas(database, [SCEPTIC])
+        self.projects = Projects(database)
+        self.rates = TokenRates(database)
+        measuring = Measuring(self.rates, Registry({}, {}), {})
+        self._planning = Planning(self.personas, self.projects, measuring)
+
+    async def plan(self, given: Discussion, to: tuple[str, ...] | None = None, tenant: str = ANNA) -> Plan:
+        return await self._planning.plan(tenant, given, to)
+
+    async def cook(self) -> Persona:
+        return await self.personas.create(ANNA, PersonaDraft(name="Cook", description="Cooks."))
+
+    async def project(self) -> Project:
+        return await self.projects.create(ANNA, ProjectDraft(name="Moot", description="A table."))
+
+
+@pytest.fixture
+async def office(database: Database) -> Office:
+    await settle(database)
+    return Office(database)
+
+
+async def test_a_plan_is_what_the_discussion_is_set_up_as(office: Office) -> None:
+    assert await office.plan(discussion()) == Plan(
+        mode="consensus", participants=(ALPHA, BETA), language="de", rounds=3
+    )
+
+
+async def test_a_participant_plays_its_own_part(office: Office) -> None:
+    cook = await office.cook()
+    plan = await office.plan(discussion(playing(ALPHA, cook.id), BETA))
+    assert plan.personas == {"alpha": part(cook)}
+    assert [who.persona for who in plan.participants] == [cook.id, None]
+
+
+async def test_who_has_no_part_of_its_own_plays_the_discussions(office: Office) -> None:
+    cook = await office.cook()
+    plan = await office.plan(discussion(playing(ALPHA, "shipped_sceptic"), BETA, persona=cook.id))
+    assert plan.personas == {"alpha": "Doubt everything.", "beta": part(cook)}
+    assert [who.persona for who in plan.participants] == ["shipped_sceptic", cook.id]
+
+
+async def test_two_may_play_the_same_part(office: Office) -> None:
+    plan = await office.plan(discussion(persona="shipped_sceptic"))
+    assert plan.personas == {"alpha": "Doubt everything.", "beta": "Doubt everything."}
+
+
+async def test_a_persona_that_was_deleted_is_left_out(office: Office) -> None:
+    cook = await office.cook()
+    await office.personas.delete(ANNA, cook.id)
+    plan = await office.plan(discussion(playing(ALPHA, cook.id), playing(BETA, "shipped_sceptic")))
+    assert plan.personas == {"beta": "Doubt everything."}
+
+
+async def test_another_tenants_persona_and_project_are_as_good_as_deleted(office: Office) -> None:
+    cook, project = await office.cook(), await office.project()
+    plan = await office.plan(discussion(persona=cook.id, project=project.id), tenant=BERT)
+    assert (plan.personas, plan.project) == ({}, "")
+
+
+async def test_the_project_is_described_as_it_is_now(office: Office) -> None:
+    project = await office.project()
+    await office.projects.add_post(
+        ANNA, project.id, PostDraft(title="Round is the new square", published=True)
+    )
+    plan = await office.plan(discussion(project=project.id))
+    assert plan.project == describe(await office.projects.context(ANNA, project.id))
+    assert "Round is the new square" in plan.project
+
+
+async def test_a_project_that_was_deleted_is_left_out(office: Office) -> None:
+    project = await office.project()
+    await office.projects.delete(ANNA, project.id)
+    assert (await office.plan(discussion(project=project.id))).project == ""
+
+
+async def test_the_discussions_model_is_asked_instead_of_everybodys_own(office: Office) -> None:
+    plan = await office.plan(discussion(model="scripted/slow"))
+    assert [who.model for who in plan.participants] == ["scripted/slow", "scripted/slow"]
+    assert [(who.name, who.temperature) for who in plan.participants] == [("Alpha", None), ("Beta", 0.5)]
+
+
+async def test_some_may_be_spoken_to_and_the_others_stay_at_the_table(office: Office) -> None:
+    plan = await office.plan(discussion(), to=("beta",))
+    assert plan.to == ("beta",)
+    assert [who.id for who in plan.participants] == ["alpha", "beta"]
+    assert [who.id for who in plan.speaking] == ["beta"]
+
+
+@pytest.mark.parametrize("to", [("gamma",), ("beta", "gamma"), ("Beta",), ()])
+async def test_whoever_does_not_sit_here_cannot_be_spoken_to(office: Office, to: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=r"^to: name some of alpha, beta, or leave it out to speak to all"):
+        await office.plan(discussion(), to=to)
+
+
+async def test_what_is_known_of_the_models_is_fixed_with_the_plan(office: Office) -> None:
+    await office.rates.add({BETA.model: Counted(200_000, 100_000)})
+    before = await office.plan(discussion())
+    assert before.measures == {BETA.model: Measure(characters_per_token=2.01)}
+    await office.rates.add({BETA.model: Counted(400_000, 100_000)})
+    assert before.measure(BETA.model).characters_per_token == 2.01
+    assert (await office.plan(discussion())).measure(BETA.model).characters_per_token > 2.9
+
+
+async def test_advisors_are_told_what_fits(office: Office) -> None:
+    small = Participant("gamma", "Gamma", "local/demo")
+    plan = await office.plan(replace(discussion(ALPHA, small), mode="advisors"))
+    assert plan.measure("local/demo").context is not None
+    assert plan.measure(ALPHA.model).context is None

@@ -1,0 +1,211 @@
+"""A request as values: what a client claims is read once, and what nobody understands is left out."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from inline_snapshot import snapshot
+
+from moot.prompts.tasks.director import by_rules
+from moot.services.stateless_request import MOST_OTHERS, Lesson
+from moot.types.chunks import Text
+from moot.types.errors import UsageError
+from moot.whiteboard.describe import digest
+from tests.lessons import LI, MIRA, TOM, drawn, lesson, response, state
+
+CIRCLE: dict[str, Any] = {"shape": "circle", "x": 10, "y": 10}
+
+
+def texts(found: Lesson, who: str) -> list[tuple[str, str]]:
+    """What an agent is sent, but for what the board looks like."""
+    request = found.request(found.plan.participant(who))
+    board = digest(found.board)
+    return [
+        (
+            m.role,
+            " / ".join(part.text for part in m.parts if isinstance(part, Text)).replace(board, "[board]"),
+        )
+        for m in request.messages
+    ]
+
+
+def test_those_are_present_who_are_named_and_described() -> None:
+    found = lesson(MIRA, TOM, LI, config={"agentIds": ["li", "nobody", "mira", "li"]})
+    assert [who.id for who in found.plan.participants] == ["li", "mira"]
+
+
+def test_where_nobody_is_left_it_says_what_to_do() -> None:
+    with pytest.raises(UsageError, match=r"^config\.agents: .*: add them"):
+        lesson(MIRA, config={"agentIds": ["tom"]})
+
+
+@pytest.mark.parametrize("id", ["USER", "END"])
+def test_no_agent_is_called_what_the_director_says(id: str) -> None:
+    with pytest.raises(UsageError, match=r"^config\.agents: no agent can have the id"):
+        lesson(MIRA, {"id": id, "name": "Ursula"})
+
+
+def test_an_agent_is_who_the_client_says() -> None:
+    (mira, tom) = lesson(MIRA, {**TOM, "model": "scripted/own"}).plan.participants
+    assert (mira.model, mira.role, mira.priority, mira.colour, mira.avatar) == (
+        "scripted/m",
+        "teacher",
+        5,
+        "#4a7c59",
+        "owl",
+    )
+    assert tom.model == "scripted/own"
+
+
+def test_as_many_turns_count_as_were_counted() -> None:
+    said = state(response("mira"), response("tom"), response("li"))
+    assert [one.agent_id for one in lesson(MIRA, TOM, LI, directorState=said).responses] == [
+        "mira",
+        "tom",
+        "li",
+    ]
+    again = {**said, "turnCount": 1}
+    assert [one.agent_id for one in lesson(MIRA, TOM, LI, directorState=again).responses] == ["li"]
+    spoken_to = {**said, "turnCount": 0}
+    assert lesson(MIRA, TOM, LI, directorState=spoken_to).responses == ()
+    alone = lesson(MIRA, directorState=spoken_to).floor
+    assert (decided := by_rules(alone)) is not None
+    assert decided.next == "mira", "the user has spoken since"
+
+
+def test_a_trigger_that_is_not_there_changes_nothing() -> None:
+    decided = by_rules(lesson(MIRA, TOM, words="Why?", config={"triggerAgentId": "li"}).floor)
+    assert decided is not None
+    assert decided.next == "mira"
+
+
+def test_the_board_is_what_the_ledger_leads_to() -> None:
+    ledger = (
+        drawn("wb_draw_shape", **CIRCLE),
+        drawn("wb_fly", **CIRCLE),
+        drawn("wb_draw_shape", shape="cloud"),
+        drawn("wb_draw_shape", "stranger", **CIRCLE, elementId="round"),
+        drawn("wb_delete", elementId="shape-1"),
+        drawn("wb_edit_code", elementId="nothing", operation="delete_lines", lineIds=["L1"]),
+    )
+    found = lesson(MIRA, directorState=state(ledger=ledger))
+    assert [(one.id, one.by) for one in found.board.elements] == [("round", "stranger")]
+    assert [one.action_name for one in found.state.whiteboard_ledger] == [
+        "wb_draw_shape",
+        "wb_draw_shape",
+        "wb_delete",
+        "wb_edit_code",
+    ]
+
+
+def test_what_nobody_can_do_is_not_kept_however_deep_it_is() -> None:
+    deep: Any = 1
+    for _ in range(500):
+        deep = [deep]
+    odd = [drawn("wb_open", deep=deep), drawn("fly", deep=deep), drawn("wb_delete", elementId=deep)]
+    found = lesson(MIRA, directorState=state(response("mira", whiteboardActions=odd), ledger=tuple(odd)))
+    kept = msgspec.json.decode(msgspec.json.encode(found.state))
+    assert kept["whiteboardLedger"] == [drawn("wb_open")]
+    assert kept["agentResponses"][0]["whiteboardActions"] == [drawn("wb_open")]
+
+
+def test_the_director_knows_what_was_done_beside_drawing() -> None:
+    said = state(response("mira", actionCount=3, whiteboardActions=[drawn("wb_open")]))
+    assert lesson(MIRA, TOM, directorState=said).floor.spoke[0].actions == ("wb_open", "other", "other")
+    many = state(response("mira", actionCount=1_000_000))
+    assert len(lesson(MIRA, TOM, directorState=many).floor.spoke[0].actions) == MOST_OTHERS
+    fewer = state(response("mira", actionCount=0, whiteboardActions=[drawn("wb_open")]))
+    assert lesson(MIRA, TOM, directorState=fewer).floor.spoke[0].actions == ("wb_open",)
+
+
+def test_an_agent_is_sent_what_was_said_from_its_seat() -> None:
+    messages = [
+        {"role": "user", "content": "Why is it round?"},
+        {
+            "role": "assistant",
+            "agentId": "mira",
+            "parts": [
+                {"type": "text", "content": "Look at this."},
+                {"type": "action", "name": "wb_draw_shape", "params": CIRCLE},
+                {"type": "action", "name": "fly"},
+                {"type": "text", "content": "It has no head."},
+            ],
+            "interrupted": True,
+        },
+        {"role": "assistant", "agentId": "tom", "content": "And no corner."},
+        {"role": "assistant", "agentId": "gone", "content": "I was here."},
+        {"role": "assistant", "agentId": "li", "content": " "},
+        {"role": "user", "content": "Go on."},
+    ]
+    said = state(response("tom", "And no corner."), response("mira", "Look at this."))
+    found = lesson(MIRA, TOM, LI, messages=messages, directorState=said)
+    assert texts(found, "mira") == snapshot(
+        [
+            ("user", "Why is it round?"),
+            (
+                "assistant",
+                '[{"type":"text","content":"Look at this."},{"type":"action","name":"wb_draw_shape","params":{"shape":"circle","x":10.0,"y":10.0,"width":200,"height":100,"fillColor":"#5b8def"}},{"type":"text","content":"It has no head."}]',
+            ),
+            (
+                "user",
+                """\
+(You were interrupted here; the rest was never said.) / Tom said:
+
+And no corner. / The table said:
+
+I was here. / Go on. / [board]
+
+Since the user spoke, these have spoken already. Do not repeat what they said: add to it, question it, or take it further.
+- Tom: And no corner.
+
+It is your turn. Answer with the array.\
+""",
+            ),
+        ]
+    )
+    assert texts(found, "tom") == snapshot(
+        [
+            (
+                "user",
+                """\
+Why is it round? / Mira said, and was cut off:
+
+Look at this. It has no head.\
+""",
+            ),
+            ("assistant", '[{"type":"text","content":"And no corner."}]'),
+            (
+                "user",
+                """\
+The table said:
+
+I was here. / Go on. / [board]
+
+Since the user spoke, these have spoken already. Do not repeat what they said: add to it, question it, or take it further.
+- Mira: Look at this.
+
+It is your turn. Answer with the array.\
+""",
+            ),
+        ]
+    )
+
+
+def test_an_agent_answers_in_the_language_of_the_client() -> None:
+    found = lesson(MIRA, storeState={"language": "de"})
+    assert "German" in found.request(found.plan.participant("mira")).system
+
+
+def test_people_are_told_from_agents() -> None:
+    messages = [
+        {"role": "user", "content": "Tom, why?", "agentId": "mira"},
+        {"role": "assistant", "content": "Because.", "agentId": "mira"},
+        {"role": "assistant", "content": "I was here.", "agentId": "gone"},
+    ]
+    floor = lesson(MIRA, TOM, messages=messages).floor
+    assert [(one.name, one.person) for one in floor.heard] == [
+        ("The user", True),
+        ("Mira", False),
+        ("Somebody who has left", False),
+    ]
+    assert floor.last_words == "Tom, why?"

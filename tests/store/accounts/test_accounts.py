@@ -1,0 +1,263 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, func, insert, select, update
+
+from moot.store.accounts.accounts import MOST_TOKENS, SESSION_SECONDS, Accounts
+from moot.store.accounts.credentials import Passwords, digest
+from moot.store.database import Database
+from moot.store.schema import account, session, tenant, token
+from moot.types.accounts import Account, Caller
+from moot.types.errors import Conflict, NotFound, Refused, UsageError
+from tests.databases import migrated
+from tests.store.hashing import quick_passwords
+from tests.store.raw import raw
+
+__all__ = ["quick_passwords"]
+
+PASSWORD = "correct horse"
+OTHER = "battery staple"
+
+
+async def signed_in(accounts: Accounts, name: str = "ada") -> tuple[Account, str, Caller]:
+    added = await accounts.add(name, PASSWORD)
+    secret, caller = await accounts.login(name, PASSWORD)
+    return added, secret, caller
+
+
+async def test_every_account_has_a_tenant_of_its_own_unless_one_is_named(database: Database) -> None:
+    accounts = Accounts(database)
+    ada = await accounts.add("ada", PASSWORD)
+    bob = await accounts.add("bob", PASSWORD)
+    by_name = await accounts.add("cleo", PASSWORD, tenant="ada")
+    by_id = await accounts.add("dora", PASSWORD, tenant=bob.tenant)
+    assert len({ada.tenant, bob.tenant}) == 2
+    assert (by_name.tenant, by_id.tenant) == (ada.tenant, bob.tenant)
+    assert await accounts.all() == [ada, bob, by_name, by_id]
+
+
+async def test_a_name_is_given_once(database: Database) -> None:
+    accounts = Accounts(database)
+    await accounts.add("ada", PASSWORD)
+    with pytest.raises(Conflict, match="already"):
+        await accounts.add("ada", OTHER)
+    async with database.read() as connection:
+        assert (await connection.execute(select(func.count()).select_from(tenant))).scalar() == 1
+    assert await accounts.login("ada", PASSWORD)
+
+
+async def test_log_in_is_possible_as_soon_as_one_account_has_a_password(database: Database) -> None:
+    accounts = Accounts(database)
+    assert await accounts.nobody_can_log_in()
+    await accounts.ensure_local()
+    assert await accounts.nobody_can_log_in(), "the user of this machine has no password"
+    await accounts.add("ada", PASSWORD)
+    assert not await accounts.nobody_can_log_in()
+
+
+async def test_what_cannot_be_added_is_not(database: Database) -> None:
+    accounts = Accounts(database)
+    with pytest.raises(NotFound, match="moot user list"):
+        await accounts.add("ada", PASSWORD, tenant="nowhere")
+    with pytest.raises(UsageError, match="1 to 64"):
+        await accounts.add(" ada", PASSWORD)
+    with pytest.raises(UsageError, match="choose another"):
+        await accounts.add("ada", "short")
+    with pytest.raises(Conflict, match="user of this machine"):
+        await accounts.add("local", PASSWORD)
+    assert await accounts.all() == []
+
+
+async def test_a_tenant_s_name_that_is_not_its_own_any_more_is_no_way_into_it(database: Database) -> None:
+    accounts = Accounts(database)
+    first = await accounts.add("ada", PASSWORD)
+    await accounts.remove("ada")
+    second = await accounts.add("ada", PASSWORD)
+    assert first.tenant != second.tenant
+    with pytest.raises(Conflict, match="by its id"):
+        await accounts.add("bob", PASSWORD, tenant="ada")
+    assert (await accounts.add("bob", PASSWORD, tenant=first.tenant)).tenant == first.tenant
+
+
+async def test_a_session_is_known_by_its_secret_until_it_is_over(database: Database) -> None:
+    accounts = Accounts(database)
+    added, secret, caller = await signed_in(accounts)
+    assert (caller.account, caller.tenant, caller.kind) == (added.id, added.tenant, "session")
+    assert await accounts.caller_of_session(secret) == caller
+    assert await accounts.caller_of_session(caller.credential) is None, "the stored hash is no secret"
+    assert await accounts.caller_of_token(secret) is None
+    async with database.write() as connection:
+        await connection.execute(update(session).values(expires_at=session.c.expires_at - SESSION_SECONDS))
+    assert await accounts.caller_of_session(secret) is None
+
+
+async def test_the_next_log_in_sweeps_sessions_that_are_over(database: Database) -> None:
+    accounts = Accounts(database)
+    await signed_in(accounts)
+    async with database.write() as connection:
+        await connection.execute(update(session).values(expires_at=1.0))
+    await accounts.login("ada", PASSWORD)
+    async with database.read() as connection:
+        assert (await connection.execute(select(func.count()).select_from(session))).scalar() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "password"), [("ada", OTHER), ("eve", PASSWORD), ("a\x00", PASSWORD), ("", "")]
+)
+async def test_a_wrong_name_and_a_wrong_password_look_the_same(
+    database: Database, name: str, password: str
+) -> None:
+    accounts = Accounts(database)
+    await accounts.add("ada", PASSWORD)
+    with pytest.raises(Refused, match=r"^The name or the password is wrong\.$") as caught:
+        await accounts.login(name, password)
+    assert caught.value.log_in
+
+
+async def test_log_out_ends_this_session_and_no_other(database: Database) -> None:
+    accounts = Accounts(database)
+    _, secret, caller = await signed_in(accounts)
+    elsewhere, _ = await accounts.login("ada", PASSWORD)
+    await accounts.logout(caller)
+    assert await accounts.caller_of_session(secret) is None
+    assert await accounts.caller_of_session(elsewhere) is not None
+
+
+async def test_tokens_are_listed_without_their_secret_and_dropped_by_their_owner(database: Database) -> None:
+    accounts = Accounts(database)
+    _, _, ada = await signed_in(accounts)
+    _, _, eve = await signed_in(accounts, "eve")
+    secret, made = await accounts.make_token(ada, "laptop")
+    assert secret.startswith("moot_")
+    assert await accounts.tokens(ada.account) == [made]
+    assert await accounts.tokens(eve.account) == []
+    caller = await accounts.caller_of_token(secret)
+    assert caller is not None
+    assert (caller.account, caller.kind) == (ada.account, "token")
+    assert await accounts.caller_of_session(secret) is None
+    for other in (made.id, "token_none", "\x00"):
+        with pytest.raises(NotFound):
+            await accounts.drop_token(eve.account, other)
+    await accounts.drop_token(ada.account, made.id)
+    assert await accounts.caller_of_token(secret) is None
+
+
+async def test_an_account_has_so_many_tokens_and_no_more(database: Database) -> None:
+    accounts = Accounts(database)
+    _, _, caller = await signed_in(accounts)
+    rows = [
+        {"id": f"t{n}", "account": caller.account, "hash": f"h{n}", "name": "t", "created_at": 0.0}
+        for n in range(MOST_TOKENS)
+    ]
+    async with database.write() as connection:
+        await connection.execute(insert(token), rows)
+    with pytest.raises(Conflict, match="delete one"):
+        await accounts.make_token(caller, "one more")
+
+
+async def test_a_new_password_ends_all_that_was_made_with_the_old_one(database: Database) -> None:
+    accounts = Accounts(database)
+    _, secret, caller = await signed_in(accounts)
+    api, _ = await accounts.make_token(caller, "laptop")
+    _, _, eve = await signed_in(accounts, "eve")
+    await accounts.set_password("ada", OTHER)
+    assert await accounts.caller_of_session(secret) is None
+    assert await accounts.caller_of_token(api) is None
+    with pytest.raises(Refused):
+        await accounts.login("ada", PASSWORD)
+    await accounts.login("ada", OTHER)
+    assert await accounts.still_valid({eve.credential, caller.credential}) == {eve.credential}
+
+
+async def test_a_removed_account_leaves_its_tenant_and_nothing_else(database: Database) -> None:
+    accounts = Accounts(database)
+    added, secret, caller = await signed_in(accounts)
+    api, _ = await accounts.make_token(caller, "laptop")
+    assert await accounts.remove("ada") == added
+    assert await accounts.caller_of_session(secret) is None
+    assert await accounts.caller_of_token(api) is None
+    with pytest.raises(Refused):
+        await accounts.make_token(caller, "too late")
+    async with database.read() as connection:
+        assert (await connection.execute(select(tenant.c.id))).scalars().all() == [added.tenant]
+
+
+async def test_what_is_not_there_cannot_be_changed(database: Database) -> None:
+    accounts = Accounts(database)
+    with pytest.raises(NotFound, match="'eve'"):
+        await accounts.set_password("eve", PASSWORD)
+    with pytest.raises(NotFound, match="'eve'"):
+        await accounts.remove("eve")
+
+
+class Noticed(Passwords):
+    """Tells when a password has been found right or wrong."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.checked = asyncio.Event()
+
+    async def match(self, hash: str | None, password: str) -> bool:
+        right = await super().match(hash, password)
+        self.checked.set()
+        return right
+
+
+async def test_a_log_in_that_a_new_password_overtakes_is_refused(database: Database) -> None:
+    accounts = Accounts(database)
+    await accounts.add("ada", PASSWORD)
+    accounts._passwords = noticed = Noticed()
+    async with database.write() as connection:
+        await connection.execute(update(account).values(password="another hash"))
+        logging_in = asyncio.create_task(accounts.login("ada", PASSWORD))
+        await noticed.checked.wait()
+        await connection.execute(delete(session))
+    with pytest.raises(Refused):
+        await logging_in
+    async with database.read() as connection:
+        assert (await connection.execute(select(session.c.hash))).all() == []
+
+
+async def test_a_token_that_a_new_password_overtakes_is_not_made(database: Database) -> None:
+    accounts = Accounts(database)
+    _, _, caller = await signed_in(accounts)
+    async with database.write() as connection:
+        await connection.execute(update(account).values(password="another hash"))
+        await connection.execute(delete(session))
+        await connection.execute(delete(token))
+        making = asyncio.create_task(accounts.make_token(caller, "laptop"))
+        await asyncio.sleep(0.05)
+    with pytest.raises(Refused):
+        await making
+    assert await accounts.tokens(caller.account) == []
+
+
+async def test_thousands_of_credentials_are_checked_together(database: Database) -> None:
+    accounts = Accounts(database)
+    _, _, caller = await signed_in(accounts)
+    many = {digest(str(n)) for n in range(20_000)}
+    assert await accounts.still_valid(many | {caller.credential}) == {caller.credential}
+    assert await accounts.still_valid(set()) == set()
+
+
+async def test_the_user_of_this_machine_is_one_however_often_it_is_made(database: Database) -> None:
+    accounts = Accounts(database)
+    callers = await asyncio.gather(*(accounts.ensure_local() for _ in range(5)))
+    assert set(callers) == {Caller(account="local", tenant="local", name="local", kind="local")}
+    with pytest.raises(Refused):
+        await accounts.login("local", "")
+    await accounts.set_password("local", PASSWORD)
+    _, known = await accounts.login("local", PASSWORD)
+    assert known.tenant == "local"
+
+
+async def test_nothing_in_the_files_lets_anybody_in(tmp_path: Path) -> None:
+    async with migrated("sqlite", tmp_path) as database:
+        accounts = Accounts(database)
+        _, secret, caller = await signed_in(accounts)
+        api, _ = await accounts.make_token(caller, "laptop")
+        stored = raw(tmp_path)
+    assert caller.credential.encode() in stored
+    for shown in (PASSWORD, secret, api):
+        assert shown.encode() not in stored

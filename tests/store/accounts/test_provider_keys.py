@@ -1,0 +1,100 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, update
+
+from moot.store.accounts.provider_keys import ProviderKeys
+from moot.store.database import Database
+from moot.store.encryption import Sealer
+from moot.store.schema import provider_key
+from moot.types.errors import MissingKey, NotFound
+from tests.databases import migrated
+from tests.store.people import ANNA, BERT, settle
+from tests.store.raw import raw
+
+SEALER = Sealer("8Zq1vW0nT5yRk3LxPb7cJd9mHs2gFa4u")
+OPENAI = "https://api.openai.com"
+CANARY = "sk-canary-0123456789"
+
+
+async def kept(database: Database) -> ProviderKeys:
+    await settle(database)
+    keys = ProviderKeys(database, SEALER)
+    await keys.put(ANNA, "openai", OPENAI, CANARY)
+    return keys
+
+
+async def test_a_key_comes_back_to_its_tenant_for_its_provider_and_origin(database: Database) -> None:
+    keys = await kept(database)
+    assert await keys.secret(ANNA, "openai", OPENAI) == CANARY
+    assert await keys.secret(BERT, "openai", OPENAI) is None
+    assert await keys.secret(ANNA, "groq", OPENAI) is None
+    assert await keys.secret(ANNA, "openai", "https://evil.example") is None
+
+
+async def test_what_is_shown_of_a_key_is_not_the_key(database: Database) -> None:
+    keys = await kept(database)
+    shown = await keys.of(ANNA)
+    assert shown["openai"].origin == OPENAI
+    assert shown["openai"].created_at > 0
+    assert CANARY not in repr(shown)
+    assert await keys.of(BERT) == {}
+
+
+async def test_a_new_key_takes_the_place_of_the_old_one(database: Database) -> None:
+    keys = await kept(database)
+    await keys.put(ANNA, "openai", "https://gateway.example", "sk-newer")
+    assert await keys.secret(ANNA, "openai", OPENAI) is None
+    assert await keys.secret(ANNA, "openai", "https://gateway.example") == "sk-newer"
+    await asyncio.gather(*(keys.put(ANNA, "openai", OPENAI, f"sk-{n}") for n in range(8)))
+    assert str(await keys.secret(ANNA, "openai", OPENAI)).startswith("sk-")
+
+
+async def test_a_dropped_key_is_gone_and_nobody_else_s(database: Database) -> None:
+    keys = await kept(database)
+    await keys.put(BERT, "openai", OPENAI, "sk-bert")
+    await keys.drop(ANNA, "openai")
+    assert await keys.of(ANNA) == {}
+    assert await keys.secret(BERT, "openai", OPENAI) == "sk-bert"
+    for provider in ("openai", "never", "\x00"):
+        with pytest.raises(NotFound):
+            await keys.drop(ANNA, provider)
+
+
+@pytest.mark.parametrize(
+    "moved", [{"tenant": BERT}, {"provider": "groq"}, {"origin": "https://evil.example"}], ids=str
+)
+async def test_a_row_that_was_moved_is_not_read(database: Database, moved: dict[str, str]) -> None:
+    keys = await kept(database)
+    async with database.write() as connection:
+        await connection.execute(update(provider_key).values(**moved))
+    place = {"tenant": ANNA, "provider": "openai", "origin": OPENAI} | moved
+    with pytest.raises(MissingKey, match="store it again") as caught:
+        await keys.secret(**place)
+    assert CANARY not in str(caught.value)
+
+
+async def test_the_database_holds_no_key(database: Database) -> None:
+    await kept(database)
+    async with database.read() as connection:
+        (row,) = (await connection.execute(select(provider_key))).all()
+    assert CANARY not in repr(row)
+    assert CANARY.encode() not in row.sealed
+
+
+async def test_neither_does_any_of_its_files(tmp_path: Path) -> None:
+    async with migrated("sqlite", tmp_path) as database:
+        await kept(database)
+        stored = raw(tmp_path)
+    assert OPENAI.encode() in stored
+    assert CANARY.encode() not in stored
+
+
+async def test_a_table_that_asks_at_once_looks_once_and_later_looks_see_what_is_new(
+    database: Database,
+) -> None:
+    keys = await kept(database)
+    assert await asyncio.gather(*(keys.secret(ANNA, "openai", OPENAI) for _ in range(12))) == [CANARY] * 12
+    await keys.put(ANNA, "openai", OPENAI, "sk-newer")
+    assert await keys.secret(ANNA, "openai", OPENAI) == "sk-newer"

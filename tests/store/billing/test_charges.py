@@ -1,0 +1,54 @@
+import pytest
+from sqlalchemy import func, select
+
+from moot.store.billing.charges import add_charges, pay
+from moot.store.database import Database
+from moot.store.schema import charge
+from moot.types.billing import Charge, Payer
+from moot.types.chunks import Usage
+from tests.store.people import ANNA, settle
+
+
+async def test_every_call_has_a_row_with_whom_and_what_it_was_for(database: Database) -> None:
+    await settle(database)
+    payer = Payer(tenant=ANNA, account=ANNA)
+    paid = Charge(purpose="title", model="a/b", usage=Usage(3, 4), cost=0.5)
+    async with database.write() as connection:
+        await add_charges(database, connection, payer, [paid])
+        await add_charges(database, connection, payer, [])
+    async with database.read() as connection:
+        rows = (await connection.execute(select(charge))).mappings().all()
+    assert [(row["account"], row["purpose"], row["usage"], row["cost"]) for row in rows] == [
+        (ANNA, "title", Usage(3, 4), 0.5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost", "written"),
+    [
+        (Usage(), 0.0, 0),
+        (Usage(), None, 0),
+        (Usage(), 0.01, 1),
+        (Usage(1), 0.0, 1),
+        (Usage(1), None, 1),
+        (Usage(estimated=True), None, 1),
+    ],
+)
+async def test_what_used_nothing_and_cost_nothing_is_no_charge(
+    database: Database, usage: Usage, cost: float | None, written: int
+) -> None:
+    await settle(database)
+    payer = Payer(tenant=ANNA, account=ANNA)
+    await pay(database, payer, Charge(purpose="answer", model="a/b", usage=usage, cost=cost))
+    async with database.read() as connection:
+        assert (await connection.execute(select(func.count()).select_from(charge))).scalar() == written
+
+
+async def test_what_has_one_id_is_paid_once(database: Database) -> None:
+    await settle(database)
+    payer = Payer(tenant=ANNA, account=ANNA)
+    one, two = (Charge(purpose="export", model="a/b", usage=Usage(3, 4), cost=0.5) for _ in range(2))
+    await pay(database, payer, one, two, one)
+    await pay(database, payer, two)
+    async with database.read() as connection:
+        assert (await connection.execute(select(func.sum(charge.c.cost)))).scalar() == 1.0

@@ -1,0 +1,497 @@
+import asyncio
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import asdict, replace
+from sqlalchemy import Table, event, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from moot.store.database import Database
+from moot.store.discussions.discussions import (
+    Discussions,
+    Hit,
+    Page,
+    add_discussion,
+    add_message,
+    give_title,
+    message_values,
+    take_up,
+)
+from moot.store.runs.event_insert import Entry, Kept
+from moot.store.runs.event_log import Events
+from moot.store.runs.runs import Runs
+from moot.store.schema import discussion as table
+from moot.store.schema import message, run, run_event
+from moot.types.chunks import Usage
+from moot.types.discussion_events import Generating
+from moot.types.discussions import Discussion, Message, Run
+from moot.types.errors import Conflict, NotFound, UsageError
+from moot.types.events import TurnStatus
+from moot.types.faults import fault
+from moot.types.participants import Participant
+from moot.types.run_plan import Plan
+from tests.store.hearing import eventually, hearing
+from tests.store.people import ANNA, BERT, discuss, settle
+from tests.store.running import WORKER, answer, claim, claimed, employ, start
+
+
+@pytest.fixture
+async def discussions(database: Database) -> Discussions:
+    await settle(database)
+    await employ(database, WORKER)
+    return Discussions(database)
+
+
+async def some(database: Database, times: Sequence[float], owner: str = ANNA) -> list[Discussion]:
+    """Store discussions that were last touched at these times."""
+    found = []
+    for time in times:
+        new = await discuss(database, owner)
+        async with database.write() as connection:
+            await connection.execute(update(table).where(table.c.id == new.id).values(updated_at=time))
+        found.append(replace(new, updated_at=time))
+    return found
+
+
+async def all_pages(discussions: Discussions, limit: int, **filters: Any) -> list[list[str]]:
+    pages, cursor = [], None
+    while True:
+        page = await discussions.page(ANNA, limit=limit, cursor=cursor, **filters)
+        pages.append([found.id for found in page.discussions])
+        if (cursor := page.next) is None:
+            return pages
+
+
+async def test_a_discussion_comes_back_as_it_was_stored(database: Database, discussions: Discussions) -> None:
+    new = Discussion(
+        id="dis_1",
+        title="Kaffee & Käse",
+        status="completed",
+        mode="consensus",
+        participants=(Participant("a", "Ann", "openai/gpt-5", persona="p", temperature=0.5, thinking="low"),),
+        rounds=3,
+        persona="shipped_skeptic",
+        project=None,
+        language="de",
+        model="openai/gpt-5",
+        summary="All is well.",
+        usefulness=0.75,
+        exported_at=3.25,
+        created_at=1.125,
+        updated_at=2.0625,
+    )
+    async with database.write() as connection:
+        await add_discussion(connection, ANNA, ANNA, new)
+    assert await discussions.get(ANNA, "dis_1") == new
+
+
+async def test_nobody_sees_or_touches_what_is_somebody_else_s(
+    database: Database, discussions: Discussions
+) -> None:
+    mine = await discuss(database, ANNA, "a secret")
+    for tenant, id in ((BERT, mine.id), (ANNA, "dis_none")):
+        for asked in (
+            discussions.get(tenant, id),
+            discussions.change(tenant, id, {"title": "Mine now"}),
+            discussions.delete(tenant, id),
+        ):
+            with pytest.raises(NotFound, match=id):
+                await asked
+    assert await discussions.page(BERT) == await discussions.page(BERT, q="secret") == Page((), None)
+    await start(database, mine)
+    assert await discussions.live_runs(BERT) == await discussions.live_runs(BERT, mine.id) == ()
+    assert await discussions.get(ANNA, mine.id) == mine
+
+
+Times = st.lists(st.sampled_from([1.0, 2.0, 1.5, 1e9 + 0.1, 1e9 + 0.1 + 1e-7]), max_size=9)
+
+
+@settings(  # one takes dozens of statements
+    max_examples=max(10, settings().max_examples // 10),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(times=Times, limit=st.integers(1, 4))
+async def test_pages_hold_everything_once_and_the_newest_first(
+    database: Database, discussions: Discussions, times: list[float], limit: int
+) -> None:
+    for old in (await discussions.page(ANNA, limit=1000)).discussions:
+        await discussions.delete(ANNA, old.id)
+    made = await some(database, times)
+    newest = sorted(made, key=lambda new: (new.updated_at, new.id), reverse=True)
+    pages = await all_pages(discussions, limit)
+    assert [id for page in pages for id in page] == [new.id for new in newest]
+    assert all(len(page) == limit for page in pages[:-1])
+    assert len(pages) == max(1, -(-len(made) // limit))
+
+
+async def test_a_list_goes_on_where_it_was_even_if_something_new_is_said(
+    database: Database, discussions: Discussions
+) -> None:
+    old, older, oldest = await some(database, [3.0, 2.0, 1.0])
+    first = await discussions.page(ANNA, limit=1)
+    assert first.discussions == (old,)
+    await some(database, [4.0])
+    second = await discussions.page(ANNA, limit=5, cursor=first.next)
+    assert second == Page((older, oldest), None)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "%%%",
+        "ä",
+        "",
+        "W10=",
+        urlsafe_b64encode(b'[1,"\\u0000"]').decode(),
+        urlsafe_b64encode(b'["1","a"]').decode(),
+        urlsafe_b64encode(b"[NaN,1]").decode(),
+    ],
+    ids=ascii,
+)
+async def test_a_cursor_that_was_never_given_is_refused(discussions: Discussions, cursor: str) -> None:
+    with pytest.raises(UsageError, match="cursor"):
+        await discussions.page(ANNA, cursor=cursor)
+
+
+async def test_lists_are_narrowed_by_status_project_and_words(
+    database: Database, discussions: Discussions
+) -> None:
+    owl = await discuss(database, ANNA, "Is this about cheese?", "It is about owls.", title="Birds")
+    tea = await discuss(database, ANNA, "Is there tea?", title="An owl at tea")
+    await discuss(database, BERT, "Owls, owls, owls", title="Owls")
+    await discussions.change(ANNA, tea.id, {"status": "archived"})
+    assert await all_pages(discussions, 1, q="owl") == [[tea.id], [owl.id]]
+    assert await all_pages(discussions, 5, q="cheese owls") == [[]]
+    assert await all_pages(discussions, 5, q="owls about") == [[owl.id]]
+    assert await all_pages(discussions, 5, q="  ") == await all_pages(discussions, 5)
+    assert await all_pages(discussions, 5, status="archived") == [[tea.id]]
+    assert await all_pages(discussions, 5, status="active", q="owl") == [[owl.id]]
+    assert await all_pages(discussions, 5, status="completed") == [[]]
+    assert await all_pages(discussions, 5, project="project_none") == [[]]
+
+
+async def test_a_search_shows_the_newest_place_where_it_found_something(
+    database: Database, discussions: Discussions
+) -> None:
+    owl = await discuss(database, ANNA, "Is an owl a bird?", "An owl is one.", "Why?", title="Birds")
+    tea = await discuss(database, ANNA, "Is there tea?", title="An owl at tea")
+    await discuss(database, BERT, "Owls, owls, owls", title="Owls")
+    said = await discussions.messages(owl.id)
+    page = await discussions.page(ANNA, q="ow")
+    assert {one.id for one in page.discussions} == {owl.id, tea.id}
+    assert page.hits == (Hit("An ", "owl", " is one.", discussion=owl.id, message=said[1].id),)
+    for q in (None, "  ", '"'):
+        assert (await discussions.page(ANNA, q=q)).hits == ()
+
+
+async def test_what_is_hidden_is_not_found(database: Database, discussions: Discussions) -> None:
+    found = await discuss(database, ANNA, "Is this about cheese?")
+    async with database.write() as connection:
+        await connection.execute(update(message).values(hidden=True))
+    assert await all_pages(discussions, 5, q="cheese") == [[]]
+    assert await discussions.messages(found.id, hidden=False) == ()
+    assert len(await discussions.messages(found.id)) == 1
+
+
+async def test_a_change_is_kept_told_and_moves_the_discussion_to_the_front(
+    database: Database, discussions: Discussions
+) -> None:
+    old, new = await some(database, [1.0, 2.0])
+    async with hearing(database, "moot_changes") as heard:
+        changed = await discussions.change(ANNA, old.id, {"title": "Other", "model": "openai/x"})
+        await eventually(lambda: heard == [f"{ANNA} {old.id}"])
+    assert changed == await discussions.get(ANNA, old.id)
+    assert changed == replace(old, title="Other", model="openai/x", updated_at=changed.updated_at)
+    assert changed.updated_at > new.updated_at
+    assert (await discussions.page(ANNA)).discussions == (changed, new)
+
+
+async def test_only_the_discussion_that_is_taken_up_leaves_the_archive(
+    database: Database, discussions: Discussions
+) -> None:
+    one, other = await some(database, [1.0, 2.0])
+    async with database.write() as connection:
+        await connection.execute(update(table).values(status="archived"))
+        await take_up(connection, one.id, 3.0)
+    first, second = [await discussions.get(ANNA, each.id) for each in (one, other)]
+    assert (first.status, first.updated_at) == ("active", 3.0)
+    assert (second.status, second.updated_at) == ("archived", 2.0)
+
+
+async def test_a_project_that_is_not_there_is_not_taken(database: Database, discussions: Discussions) -> None:
+    new = await discuss(database)
+    with pytest.raises(IntegrityError):
+        await discussions.change(ANNA, new.id, {"project": "project_none"})
+    assert await discussions.get(ANNA, new.id) == new
+
+
+async def test_deleting_takes_everything_along_and_is_told(
+    database: Database, discussions: Discussions
+) -> None:
+    gone, kept = await discuss(database, ANNA, "bye"), await discuss(database, ANNA, "stay")
+    over = await start(database, gone, words="bye again")
+    async with database.write() as connection:
+        await connection.execute(insert(run_event).values(run=over.id, seq=1, body="{}"))
+        await connection.execute(update(run).values(status="completed"))
+    async with hearing(database, "moot_changes") as heard:
+        await discussions.delete(ANNA, gone.id)
+        await eventually(lambda: heard == [f"{ANNA} {gone.id}"])
+    with pytest.raises(NotFound):
+        await discussions.get(ANNA, gone.id)
+    async with database.read() as connection:
+        for left, count in ((table, 1), (message, 1), (run, 0), (run_event, 0)):
+            found = await connection.execute(select(func.count()).select_from(left))
+            assert found.scalar() == count, left.name
+    assert await all_pages(discussions, 5, q="bye") == [[]]
+    assert await all_pages(discussions, 5, q="stay") == [[kept.id]]
+
+
+async def test_nothing_is_deleted_while_somebody_speaks(database: Database, discussions: Discussions) -> None:
+    new = await discuss(database)
+    live = await claimed(database, new)
+    with pytest.raises(Conflict, match=live.run):
+        await discussions.delete(ANNA, new.id)
+    assert await discussions.live_runs(ANNA, new.id) != ()
+
+
+async def test_who_deletes_and_who_speaks_at_once_are_not_both_right(
+    database: Database, discussions: Discussions
+) -> None:
+    for _ in range(10):
+        new = await discuss(database)
+        deleted, started = await asyncio.gather(
+            discussions.delete(ANNA, new.id), start(database, new), return_exceptions=True
+        )
+        if deleted is None:
+            assert isinstance(started, IntegrityError)
+        else:
+            assert isinstance(deleted, Conflict)
+            assert (await discussions.live_runs(ANNA, new.id))[0].id == started.id  # type: ignore[union-attr]
+
+
+async def test_messages_come_in_the_order_in_which_they_were_said(
+    database: Database, discussions: Discussions
+) -> None:
+    await discuss(database, ANNA, "elsewhere")
+    new = await discuss(database, ANNA, *map(str, range(7)))
+    everything = await discussions.messages(new.id)
+    assert [said.content for said in everything] == list(map(str, range(7)))
+    numbers = [said.number for said in everything]
+    assert numbers == sorted(set(numbers))
+    assert await discussions.messages(new.id, limit=3) == everything[-3:]
+    assert await discussions.messages(new.id, limit=3, before=numbers[4]) == everything[1:4]
+    assert await discussions.messages(new.id, limit=3, before=numbers[1]) == everything[:1]
+    assert await discussions.messages(new.id, before=numbers[0]) == ()
+    assert await discussions.messages("dis_none") == ()
+
+
+async def test_a_run_is_shown_nothing_of_those_after_it(database: Database, discussions: Discussions) -> None:
+    new = await discuss(database, ANNA, "Before.", "So.")
+    older = await claim(database, (await start(database, new, words="Old?")).id)
+    newer = await claim(database, (await start(database, new, words="New?")).id)
+    await Events(database).write([Entry(newer, 1, ["{}"], Kept([answer(newer, "New.")]))])
+    await Events(database).write([Entry(older, 1, ["{}"], Kept([answer(older, "Old, and late.")]))])
+    shown = [
+        [m.content for m in await discussions.messages(new.id, place=one.place)] for one in (older, newer)
+    ]
+    assert shown == [
+        ["Before.", "So.", "Old?", "Old, and late."],
+        ["Before.", "So.", "Old?", "Old, and late.", "New?", "New."],
+    ]
+
+
+async def test_a_message_comes_back_as_it_was_stored(database: Database, discussions: Discussions) -> None:
+    new = await discuss(database)
+    status: TurnStatus = "partial"
+    said = Message(
+        id="msg_1",
+        discussion=new.id,
+        run=(await start(database, new)).id,
+        role="assistant",
+        content="Ünïcode 😀\n\u2028 and ' quotes",
+        participant="alpha",
+        name="Alpha",
+        stage="round",
+        round=1,
+        status=status,
+        thoughts="Hm.",
+        details="More.",
+        provider="openai",
+        model="openai/gpt-5",
+        usage=Usage(1, 2, 3, 4, 5, estimated=True),
+        cost=0.1 + 0.2,
+        latency=1.5,
+        first_token=0.25,
+        fault=fault("network", "It broke.", retry_after=1.5),
+        audience=("alpha", "beta"),
+        hidden=True,
+        view="blind",
+        upto=41,
+        instruction="Go on.",
+        created_at=1.0625,
+    )
+    async with database.write() as connection:
+        number = await add_message(connection, ANNA, said)
+    assert await discussions.message(new.id, "msg_1") == replace(said, number=number)
+    for discussion, id in (("dis_none", "msg_1"), (new.id, "msg_none")):
+        with pytest.raises(NotFound):
+            await discussions.message(discussion, id)
+    told = {"version", "versions", "version_id", "revised", "edited"}  # of a turn, by all its versions
+    assert set(asdict(said)) - told == {column.name for column in message.c} - {"tenant", "place"}
+
+
+async def test_what_is_generating_is_counted_by_discussion_for_its_owner(
+    database: Database, discussions: Discussions
+) -> None:
+    mine, hers = await discuss(database), await discuss(database, BERT)
+    await start(database, mine)
+    await start(database, mine)
+    await start(database, hers, owner=BERT)
+    assert await discussions.generating(ANNA) == (Generating(discussion=mine.id, runs=2),)
+    assert await discussions.generating("nobody") == ()
+
+
+async def test_a_title_is_given_once(database: Database, discussions: Discussions) -> None:
+    made = await discuss(database, title="First words")
+    async with database.write() as connection:
+        assert not await give_title(connection, BERT, made.id, "Hers", "First words")
+        assert await give_title(connection, ANNA, made.id, "Found", "First words")
+        assert not await give_title(connection, ANNA, made.id, "Late", "First words")
+    assert (await discussions.get(ANNA, made.id)).title == "Found"
+
+
+class Explained:
+    """Watches what a database is asked, and lets it say how it would find that."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._asked: list[tuple[str, Any]] = []
+        event.listen(database._reader.sync_engine, "before_cursor_execute", self._hear)
+
+    def _hear(self, _: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+        if statement.startswith("SELECT"):
+            self._asked.append((statement, parameters))
+
+    async def plans(self) -> list[str]:
+        how = "EXPLAIN " if self._database.is_postgres else "EXPLAIN QUERY PLAN "
+        asked, found = list(self._asked), []
+        async with self._database.read() as connection:
+            for statement, parameters in asked:
+                rows = await connection.exec_driver_sql(how + statement, parameters)
+                found.append("\n".join(str(row[-1]) for row in rows))
+        return found
+
+
+async def many(database: Database) -> None:
+    """Fill the tables, so that looking at everything would not be the cheapest way."""
+    like = await discuss(database)
+    plan = Plan(mode="single", participants=like.participants)
+    ids = [f"copy{n}" for n in range(2000)]
+    rows: dict[Table, list[dict[str, Any]]] = {table: [], run: [], message: [], run_event: []}
+    for n, id in enumerate(ids):
+        again = replace(like, id=id, updated_at=float(n))
+        ended = Run(id=id, discussion=id, message=None, mode="single", status="completed", created_at=0.0)
+        said = Message(id=id, discussion=id, role="user", content="words")
+        rows[table].append({**asdict(again), "tenant": ANNA})
+        rows[run].append({**asdict(ended), "tenant": ANNA, "plan": plan})
+        rows[message].append(message_values(ANNA, said, place=n))
+        rows[run_event].append({"run": id, "seq": 1, "body": "{}"})
+    async with database.write() as connection:
+        for into, values in rows.items():
+            await connection.execute(insert(into), values)
+        if database.is_postgres:
+            await connection.exec_driver_sql("ANALYZE")
+
+
+async def test_a_page_costs_the_same_however_much_there_is(
+    database: Database, discussions: Discussions
+) -> None:
+    await many(database)
+    explained = Explained(database)
+    first = await discussions.page(ANNA, limit=20)
+    await discussions.page(ANNA, limit=20, cursor=first.next)
+    await discussions.get(ANNA, "copy7")
+    await discussions.messages("copy7", limit=20)
+    await discussions.messages("copy7", limit=20, before=1500)
+    await discussions.live_runs(ANNA)
+    await discussions.live_runs(ANNA, "copy7")
+    await discussions.generating(ANNA)
+    await Events(database).read("copy7", 5)
+    await Events(database).standing(ANNA, "copy7")
+    await Runs(database).has_earlier_live("copy7")
+    await Runs(database).left_by("nobody")
+    plans = await explained.plans()
+    assert len(plans) == 13
+    for plan in plans:
+        assert "SCAN" not in plan, plan
+        assert "Seq Scan" not in plan, plan
+    for page in plans[:5]:
+        assert "Sort" not in page, page
+        assert "B-TREE" not in page, page
+
+
+async def test_a_message_is_found_by_its_owner_whichever_discussion_it_is_in(
+    database: Database, discussions: Discussions
+) -> None:
+    (said,) = await discussions.messages((await discuss(database, ANNA, "Why?")).id)
+    assert await discussions.find_message(ANNA, said.id) == said
+    for owner, id in ((BERT, said.id), (ANNA, "msg_0")):
+        with pytest.raises(NotFound):
+            await discussions.find_message(owner, id)
+
+
+def test_what_no_database_keeps_is_not_written() -> None:
+    new = Message(id="msg_1", discussion="dis_1", role="assistant", content="no\0thing", thoughts="\0")
+    values = message_values(ANNA, new, 1)
+    assert (values["content"], values["thoughts"]) == ("nothing", "")
+
+
+async def test_messages_of_a_run_are_read_without_those_of_others_and_with_every_version(
+    database: Database, discussions: Discussions
+) -> None:
+    here = await discuss(database)
+    asked = await claim(database, (await start(database, here, words="Why?")).id)
+    other = await claimed(database, here)
+    first = answer(asked, "First.")
+    said = [first, answer(other, "Elsewhere."), answer(asked, "Second.", participant="beta")]
+    again = replace(answer(asked, "Anew.", round=1), version_of=first.id)
+    async with database.write() as connection:
+        for one in (*said, again):
+            await add_message(connection, ANNA, one)
+    found = await discussions.of_run(asked.run)
+    assert [one.content for one in found] == ["Why?", "First.", "Second.", "Anew."]
+    assert [one.number for one in found] == sorted(one.number for one in found)
+    assert await discussions.of_run("run_none") == ()
+
+
+async def test_thread_of_a_participant_begins_with_the_question_and_shows_the_newest_versions(
+    database: Database, discussions: Discussions
+) -> None:
+    here = await discuss(database)
+    run_of = await start(database, here, words="Why?")
+    asked, other = await claim(database, run_of.id), await claimed(database, here)
+    told = replace(answer(asked, "Read the others.", round=1), role="user", participant=None, hidden=True)
+    first, beta = answer(asked, "First."), answer(asked, "Of Beta.", participant="beta")
+    again = replace(answer(asked, "Anew.", round=2), version_of=first.id)
+    threads = [
+        (first, "alpha"),
+        (beta, "beta"),
+        (answer(other, "In another run."), "alpha"),
+        (told, "alpha"),
+        (answer(asked, "For all.", round=3), None),
+        (again, None),
+    ]
+    async with database.write() as connection:
+        for one, thread in threads:
+            await add_message(connection, ANNA, replace(one, thread=thread))
+    found = await discussions.thread(asked.run, "alpha", run_of.message)
+    assert [one.content for one in found] == ["Why?", "Anew.", "Read the others."]
+    assert (found[1].id, found[1].version) == (first.id, 2)
+    unasked = await discussions.thread(asked.run, "beta", None)
+    assert [one.content for one in unasked] == ["Of Beta."]
+    assert await discussions.thread(asked.run, "gamma", None) == ()

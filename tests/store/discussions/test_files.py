@@ -1,0 +1,165 @@
+import asyncio
+import hashlib
+
+import pytest
+from msgspec.structs import asdict
+from sqlalchemy import func, insert, select
+
+from moot.store.database import Database
+from moot.store.discussions.discussions import Discussions, add_message
+from moot.store.discussions.files import PIECE, Files, hold_files
+from moot.store.schema import blob, file
+from moot.types.discussions import Message
+from moot.types.errors import Conflict, NotFound
+from moot.types.files import StoredFile
+from moot.types.primitives import new_id
+from tests.store.people import ANNA, BERT, discuss, settle
+
+
+@pytest.fixture
+async def files(database: Database) -> Files:
+    await settle(database)
+    return Files(database)
+
+
+async def add(files: Files, data: bytes = b"words", *, owner: str = ANNA, name: str = "a.txt") -> StoredFile:
+    return await files.add(owner, owner, name, "text/plain", hashlib.sha256(data).hexdigest(), data)
+
+
+async def counted(database: Database) -> tuple[int, int]:
+    """How many files there are, and how many contents."""
+    async with database.read() as connection:
+        found = [
+            (await connection.execute(select(func.count()).select_from(table))).scalar_one()
+            for table in (file, blob)
+        ]
+    return found[0], found[1]
+
+
+async def attach(database: Database, *ids: str) -> str:
+    """Say something with files in a new discussion of Anna's."""
+    said = await discuss(database)
+    new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=ids)
+    async with database.write() as connection:
+        await hold_files(connection, ANNA, ids)
+        await add_message(connection, ANNA, new)
+    return said.id
+
+
+async def whole(files: Files, id: str, owner: str = ANNA) -> bytes:
+    return b"".join([piece async for piece in files.pieces(owner, id)])
+
+
+async def test_what_was_stored_is_read_again(files: Files) -> None:
+    data = bytes(range(256)) * 10
+    stored = await add(files, data, name="Grüße.bin")
+    assert (stored.name, stored.size, stored.media_type) == ("Grüße.bin", 2560, "text/plain")
+    assert await files.get(ANNA, stored.id) == stored
+    assert await whole(files, stored.id) == data
+    assert await files.content(ANNA, [stored.id]) == {stored.id: data}
+
+
+@pytest.mark.parametrize("size", [1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE])
+async def test_content_comes_whole_wherever_its_pieces_end(files: Files, size: int) -> None:
+    data = (b"0123456789abcdef" * (size // 16 + 1))[:size]
+    stored = await add(files, data)
+    pieces = [piece async for piece in files.pieces(ANNA, stored.id)]
+    assert max(map(len, pieces)) <= PIECE
+    assert b"".join(pieces) == data
+
+
+async def test_the_same_content_of_one_tenant_is_stored_once(files: Files, database: Database) -> None:
+    first, second = await add(files, name="a.txt"), await add(files, name="b.txt")
+    assert first.id != second.id
+    assert await counted(database) == (2, 1)
+    await add(files, owner=BERT)
+    assert await counted(database) == (3, 2)
+
+
+async def test_another_s_file_is_not_there(files: Files) -> None:
+    id = (await add(files)).id
+    for what in (files.get(BERT, id), files.delete(BERT, id), files.get(ANNA, "file_none")):
+        with pytest.raises(NotFound, match="There is no file"):
+            await what
+    assert await files.several(BERT, [id]) == {}
+    assert await files.content(BERT, [id]) == {}
+    assert await whole(files, id, BERT) == b""
+    assert await whole(files, id) == b"words"
+
+
+async def test_content_goes_with_the_last_file_that_has_it(files: Files, database: Database) -> None:
+    first, second = await add(files), await add(files)
+    await files.delete(ANNA, first.id)
+    assert await whole(files, second.id) == b"words"
+    assert await counted(database) == (1, 1)
+    await files.delete(ANNA, second.id)
+    assert await counted(database) == (0, 0)
+
+
+async def test_a_file_that_is_attached_is_not_deleted(files: Files, database: Database) -> None:
+    stored, other = await add(files), await add(files)
+    discussion = await attach(database, other.id, stored.id)
+    with pytest.raises(Conflict, match=f"attached to a message in {discussion}"):
+        await files.delete(ANNA, stored.id)
+    await Discussions(database).delete(ANNA, discussion)
+    await files.delete(ANNA, stored.id)
+    assert await counted(database) == (1, 1)
+
+
+async def test_an_id_is_not_taken_for_another_that_looks_like_it(files: Files, database: Database) -> None:
+    """In a pattern, the line in an id would stand for any letter."""
+    stored = await add(files)
+    said = await discuss(database)
+    near = stored.id.replace("_", "x")
+    new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(near,))
+    async with database.write() as connection:
+        await add_message(connection, ANNA, new)
+    await files.delete(ANNA, stored.id)
+
+
+async def test_a_file_that_is_gone_cannot_be_attached(files: Files, database: Database) -> None:
+    kept, gone = await add(files), await add(files)
+    await files.delete(ANNA, gone.id)
+    with pytest.raises(NotFound, match=r"^files\[1\]: There is no file"):
+        await attach(database, kept.id, gone.id)
+
+
+async def test_content_is_not_deleted_under_a_file_that_is_being_added(
+    files: Files, database: Database
+) -> None:
+    last = await add(files)
+    sha256 = hashlib.sha256(b"words").hexdigest()
+    async with database.write() as connection:
+        await files._hold_content(connection, ANNA, sha256, b"words")
+        deleting = asyncio.create_task(files.delete(ANNA, last.id))
+        await asyncio.wait({deleting}, timeout=0.2)  # if nothing held it, it would be through by then
+        new = {**asdict(last), "id": "file_new", "tenant": ANNA, "sha256": sha256}
+        await connection.execute(insert(file).values(**new))
+    await deleting
+    assert await whole(files, "file_new") == b"words"
+    assert await counted(database) == (1, 1)
+
+
+async def test_a_file_is_not_deleted_under_a_message_that_is_being_said(
+    files: Files, database: Database
+) -> None:
+    stored, said = await add(files), await discuss(database)
+    new = Message(id=new_id("msg"), discussion=said.id, role="user", content="Look.", files=(stored.id,))
+    async with database.write() as connection:
+        await hold_files(connection, ANNA, [stored.id])
+        deleting = asyncio.create_task(files.delete(ANNA, stored.id))
+        await asyncio.wait({deleting}, timeout=0.2)
+        await add_message(connection, ANNA, new)
+    with pytest.raises(Conflict):
+        await deleting
+    assert await whole(files, stored.id) == b"words"
+
+
+async def test_many_who_add_and_delete_at_once_leave_only_whole_files(
+    files: Files, database: Database
+) -> None:
+    last = await add(files)
+    for _ in range(10):
+        _, last = await asyncio.gather(files.delete(ANNA, last.id), add(files))
+        assert await whole(files, last.id) == b"words"
+    assert await counted(database) == (1, 1)

@@ -1,0 +1,203 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Table, select, text
+
+from moot.store.database import Database
+from moot.store.discussions.search import (
+    AFTER,
+    BEFORE,
+    LONGEST,
+    WORDS,
+    Excerpt,
+    excerpt,
+    matching,
+    ranked,
+    words,
+)
+from moot.store.schema import discussion, message
+from tests.store.people import discuss, settle
+
+FILLED = "so it was and so it is " * 50
+
+
+def test_it_is_where_the_longest_word_that_is_sought_begins_a_word() -> None:
+    assert excerpt("A round table has no head.", "tab a") == Excerpt("A round ", "table", " has no head.")
+    assert excerpt("Armchairs, and\n\nchairs.", "CHAIR") == Excerpt("Armchairs, and ", "chairs", ".")
+
+
+def test_accents_and_marks_do_not_matter() -> None:
+    assert excerpt("Un CAFÉ, vite", "cafe").found == "CAFÉ"
+    assert excerpt("un cafe, vite", "café!").found == "cafe"
+    assert excerpt("Written in C++ here", "c++") == Excerpt("Written in ", "C", "++ here")
+
+
+def test_what_is_far_from_it_is_left_out_between_words() -> None:
+    found = excerpt(f"{FILLED}an owl {FILLED}", "owl")
+    assert found == Excerpt(
+        "… is so it was and so it is an ",
+        "owl",
+        " so it was and so it is so it was and so it is so it was and so it is so it was and so it is so it was and so it is so …",
+    )
+
+
+def test_where_there_are_no_spaces_it_is_cut_between_characters() -> None:
+    assert excerpt("圆" * 500, "圆") == Excerpt("", "圆" * LONGEST, "圆" * AFTER + " …")
+
+
+def test_without_the_word_it_is_how_the_text_begins() -> None:
+    assert excerpt("A round table.", "owl") == Excerpt("", "", "A round table.")
+    assert excerpt("A round table.", '"') == Excerpt("", "", "A round table.")
+    assert excerpt("", "owl") == Excerpt("", "", "")
+
+
+@given(st.text(max_size=600), st.text(max_size=20))
+def test_it_is_short_and_on_one_line_whatever_is_sought_in_whatever(text: str, q: str) -> None:
+    found = excerpt(text, q)
+    assert found.found in text
+    assert len(found.before) <= BEFORE + 2
+    assert len(found.found) <= LONGEST
+    assert len(found.after) <= AFTER + 2
+    whole = found.before + found.found + found.after
+    assert "\n" not in whole
+
+
+SHOWN = {message.name: message.c.content, discussion.name: discussion.c.title}
+
+
+async def found(database: Database, q: str, searched: Table = message) -> list[str]:
+    query = select(SHOWN[searched.name]).where(matching(database, searched, q)).order_by(searched.c.number)
+    async with database.read() as connection:
+        return list((await connection.execute(query)).scalars())
+
+
+@pytest.fixture
+async def database(database: Database) -> Database:
+    await settle(database)
+    return database
+
+
+def test_words_are_what_stands_between_blanks() -> None:
+    assert words("  round table\tmoot ") == ["round", "table", "moot"]
+
+
+def test_marks_alone_are_no_words() -> None:
+    assert words("* \" ' : () -- 🎉 c++") == ["c++"]
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_whatever_is_typed_becomes_few_short_words_that_can_be_sent(q: str) -> None:
+    assert len(words(q)) <= WORDS
+    for word in words(q):
+        assert 0 < len(word) <= LONGEST
+        assert "\0" not in word.encode().decode()
+
+
+async def test_every_word_must_begin_a_word_of_the_text(database: Database) -> None:
+    await discuss(database, "tenant_anna", "A round table has no head.", "Everyone can see everyone.")
+    assert await found(database, "table") == ["A round table has no head."]
+    assert await found(database, "TAB rou") == ["A round table has no head."]
+    assert await found(database, "every") == ["Everyone can see everyone."]
+    assert await found(database, "table everyone") == []
+    assert await found(database, "able") == []
+
+
+async def test_titles_are_searched_by_themselves(database: Database) -> None:
+    await discuss(database, "tenant_anna", "nothing", title="On tables")
+    assert await found(database, "table", discussion) == ["On tables"]
+    assert await found(database, "nothing", discussion) == []
+
+
+async def test_what_is_changed_or_gone_is_not_found_by_its_old_words(database: Database) -> None:
+    kept = await discuss(database, title="chairs")
+    gone = await discuss(database, title="chairs too")
+    async with database.write() as connection:
+        await connection.execute(discussion.update().where(discussion.c.id == kept.id).values(title="stools"))
+        await connection.execute(discussion.delete().where(discussion.c.id == gone.id))
+    assert await found(database, "chairs", discussion) == []
+    assert await found(database, "stools", discussion) == ["stools"]
+
+
+async def test_a_blank_search_finds_everything_and_one_of_marks_nothing(database: Database) -> None:
+    await discuss(database, "tenant_anna", "one", "two")
+    assert await found(database, " \t") == ["one", "two"]
+    assert await found(database, "\0") == ["one", "two"]
+    assert await found(database, '"*:') == []
+
+
+@pytest.mark.parametrize(
+    "q",
+    [
+        "'",
+        '"',
+        "O'Brien's",
+        '"unclosed',
+        "a* OR b*",
+        "content:x",
+        "NEAR(a b)",
+        "a AND NOT b",
+        "(((",
+        "a & !b | c:*",
+        "back\\slash \\' \\",
+        "a\0b",
+        "\ud800lone",
+        "'; DROP TABLE message; --",
+        "x" * 10_000,
+        "word " * 2_000,
+        "🎉",
+        "-",
+        "^a",
+        "{a b} : c",
+        "http://example.com/path?q=1",
+        "someone@example.com",
+        "%_",
+    ],
+)
+async def test_odd_searches_are_only_words(database: Database, q: str) -> None:
+    await discuss(database, "tenant_anna", "one")
+    assert await found(database, q) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "q"),
+    [
+        ("Ask O'Brien.", "O'Brien"),
+        ("Über Größe reden wir später", "Größ"),
+        ("обсуждение за столом", "обсужд"),
+        ("see example.com for more", "example.com"),
+        ("mail someone@example.com", "someone@example.com"),
+        ("the well-known case", "well-known"),
+        ("snake_case_names", "snake_case"),
+        ("a C++ program", "C++"),
+        ('he said "moot" twice', '"moot"'),
+        (f"id {'a1' * 100}", "a1" * 90),
+    ],
+)
+async def test_words_with_marks_in_them_are_found(database: Database, said: str, q: str) -> None:
+    await discuss(database, "tenant_anna", said, "something else")
+    assert await found(database, q) == [said]
+
+
+async def test_who_says_a_word_often_is_more_relevant(database: Database) -> None:
+    long = "chairs and stools and benches and sofas and more besides"
+    await discuss(database, "tenant_anna", f"A table, {long}.", "Table, table, table.", "nothing")
+    found = ranked(database, message, "table")
+    query = select(message.c.content).join(found, found.c.number == message.c.number)
+    async with database.read() as connection:
+        assert (await connection.execute(query.order_by(found.c.score.desc()))).scalars().all() == [
+            "Table, table, table.",
+            f"A table, {long}.",
+        ]
+
+
+@pytest.mark.parametrize("name", ["discussion", "message", "insight"])
+async def test_the_database_searches_by_its_index(database: Database, name: str) -> None:
+    if not database.is_postgres:
+        pytest.skip("a virtual table of SQLite is its index")
+    searched = discussion.metadata.tables[name]
+    query = select(searched.c.id).where(matching(database, searched, "table"))
+    async with database.read() as connection:
+        await connection.execute(text("SET LOCAL enable_seqscan = off"))
+        written = query.compile(connection.engine.sync_engine, compile_kwargs={"literal_binds": True})
+        plan = await connection.execute(text(f"EXPLAIN {written}".replace(":", r"\:")))
+        assert f"ix_{name}_search" in "\n".join(plan.scalars())

@@ -1,0 +1,130 @@
+import pytest
+
+from moot.store.database import Database
+from moot.store.discussions.discussions import Discussions
+from moot.store.library.patterns import Consolidations
+from moot.store.library.projects import Projects
+from moot.types.errors import NotFound
+from moot.types.knowledge import FoundPattern
+from moot.types.projects import PostChange, PostDraft, Project, ProjectChange, ProjectDraft
+from tests.store.people import ANNA, BERT, discuss, settle
+
+
+@pytest.fixture
+async def projects(database: Database) -> Projects:
+    await settle(database)
+    return Projects(database)
+
+
+@pytest.fixture
+async def moot(projects: Projects) -> Project:
+    return await projects.create(ANNA, ProjectDraft(name="Moot", description="A table.", repository="a/moot"))
+
+
+def found(title: str, frequency: int) -> FoundPattern:
+    return FoundPattern(
+        kind="pattern",
+        title=title,
+        description="So it is.",
+        evidence=("seen",),
+        frequency=frequency,
+        tags=("a", "b"),
+    )
+
+
+async def test_a_project_is_kept_changed_and_deleted(projects: Projects, moot: Project) -> None:
+    assert moot.id.startswith("project_")
+    assert await projects.get(ANNA, moot.id) == moot
+    changed = await projects.change(ANNA, moot.id, ProjectChange(description=""))
+    assert (changed.name, changed.description, changed.repository) == ("Moot", "", "a/moot")
+    assert await projects.change(ANNA, moot.id, ProjectChange()) == changed
+    await projects.delete(ANNA, moot.id)
+    with pytest.raises(NotFound, match=moot.id):
+        await projects.get(ANNA, moot.id)
+
+
+async def test_a_project_is_its_tenants(projects: Projects, moot: Project) -> None:
+    post = await projects.add_post(ANNA, moot.id, PostDraft(title="News"))
+    other = await projects.create(BERT, ProjectDraft(name="Other"))
+    for forbidden in (
+        projects.get(BERT, moot.id),
+        projects.change(BERT, moot.id, ProjectChange(name="Mine")),
+        projects.delete(BERT, moot.id),
+        projects.posts(BERT, moot.id),
+        projects.add_post(BERT, moot.id, PostDraft(title="Mine")),
+        projects.change_post(BERT, moot.id, post.id, PostChange(title="Mine")),
+        projects.change_post(BERT, other.id, post.id, PostChange(title="Mine")),
+        projects.delete_post(BERT, moot.id, post.id),
+        projects.delete_post(BERT, other.id, post.id),
+        projects.context(BERT, moot.id),
+    ):
+        with pytest.raises(NotFound):
+            await forbidden
+    assert [one.id for one in (await projects.page(BERT)).projects] == [other.id]
+    assert (await projects.posts(ANNA, moot.id)).posts == (post,)
+
+
+async def test_pages_are_newest_first(projects: Projects) -> None:
+    made = [(await projects.create(ANNA, ProjectDraft(name=f"P{n}"))).id for n in range(3)]
+    newest = sorted(made, reverse=True)
+    first = await projects.page(ANNA, limit=2)
+    assert [one.id for one in first.projects] == newest[:2]
+    rest = await projects.page(ANNA, limit=2, cursor=first.next)
+    assert [one.id for one in rest.projects] == newest[2:]
+    assert rest.next is None
+
+
+async def test_posts_are_drafts_until_they_are_published(projects: Projects, moot: Project) -> None:
+    draft = await projects.add_post(ANNA, moot.id, PostDraft(title="News", excerpt="Soon."))
+    assert draft.published_at is None
+    published = await projects.change_post(ANNA, moot.id, draft.id, PostChange(published=True))
+    assert published.published_at is not None
+    again = await projects.change_post(ANNA, moot.id, draft.id, PostChange(published=True, title="Old news"))
+    assert (again.published_at, again.title, again.excerpt) == (published.published_at, "Old news", "Soon.")
+    assert (await projects.change_post(ANNA, moot.id, draft.id, PostChange())) == again
+    taken_back = await projects.change_post(ANNA, moot.id, draft.id, PostChange(published=False))
+    assert taken_back.published_at is None
+    await projects.delete_post(ANNA, moot.id, draft.id)
+    assert (await projects.posts(ANNA, moot.id)).posts == ()
+
+
+async def test_posts_come_in_pages(projects: Projects, moot: Project) -> None:
+    made = [(await projects.add_post(ANNA, moot.id, PostDraft(title=f"P{n}"))).id for n in range(3)]
+    first = await projects.posts(ANNA, moot.id, limit=2)
+    rest = await projects.posts(ANNA, moot.id, limit=2, cursor=first.next)
+    assert [one.id for one in (*first.posts, *rest.posts)] == sorted(made, reverse=True)
+    assert rest.next is None
+
+
+async def test_discussions_outlive_their_project(
+    projects: Projects, moot: Project, database: Database
+) -> None:
+    kept = await discuss(database, ANNA, "Hello", project=moot.id)
+    await projects.add_post(ANNA, moot.id, PostDraft(title="News"))
+    await projects.delete(ANNA, moot.id)
+    assert (await Discussions(database).get(ANNA, kept.id)).project is None
+
+
+async def test_only_the_five_newest_published_posts_are_told(projects: Projects, moot: Project) -> None:
+    for number in range(7):
+        await projects.add_post(ANNA, moot.id, PostDraft(title=f"P{number}", published=True))
+    await projects.add_post(ANNA, moot.id, PostDraft(title="a draft"))
+    facts = await projects.context(ANNA, moot.id)
+    assert facts.project == moot
+    assert [post.title for post in facts.posts] == ["P6", "P5", "P4", "P3", "P2"]
+
+
+async def test_ten_patterns_of_the_newest_completed_consolidation_are_told(
+    projects: Projects, moot: Project, database: Database
+) -> None:
+    consolidations = Consolidations(database)
+    assert (await projects.context(ANNA, moot.id)).patterns == ()
+    old = await consolidations.start(ANNA, moot.id, "scripted/echo")
+    await consolidations.complete(ANNA, old, "scripted/echo", [found("old", 99)])
+    new = await consolidations.start(ANNA, moot.id, "scripted/echo")
+    await consolidations.complete(ANNA, new, "scripted/echo", [found(f"{n:02}", n) for n in range(1, 13)])
+    failed = await consolidations.start(ANNA, moot.id, "scripted/echo")
+    await consolidations.fail(ANNA, failed, "It broke.")
+    await consolidations.start(ANNA, moot.id, "scripted/echo")  # and one that is running
+    told = (await projects.context(ANNA, moot.id)).patterns
+    assert [pattern.frequency for pattern in told] == [12, 11, 10, 9, 8, 7, 6, 5, 4, 3]

@@ -1,0 +1,37 @@
+import subprocess
+import sys
+from pathlib import Path
+
+from moot.store.locks import hold
+
+HOLD = """
+import sys
+from moot.store.holds import hold
+with open(sys.argv[1]) as file:
+    print(hold(file), flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_file_is_held_until_it_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "held"
+    with path.open("w") as one, path.open() as other:
+        assert hold(one) is True
+        assert hold(other) is False
+    with path.open() as other:
+        assert hold(other) is True
+
+
+def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "held"
+    path.touch()
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:  # noqa: S603 - our own
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"True\n"
+        with path.open() as file:
+            assert hold(file) is False
+        process.kill()
+        process.wait()
+    with path.open() as file:
+        assert hold(file) is True

@@ -1,0 +1,151 @@
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from alembic import command
+from sqlalchemy import Connection, insert, inspect, select, text, update
+
+from moot.store.database import Database
+from moot.store.migrate import HEAD, migrate
+from moot.store.schema import finding, metadata, run, run_event
+from moot.types.errors import BadSettings, StoreUnavailable
+from tests.databases import KINDS, Kind, database_url, migrated
+from tests.store.comparing import differences
+from tests.store.people import ANNA, discuss, settle
+from tests.store.running import WORKER, employ, start
+
+# A process that is killed when its migration has made all tables, but not yet all of what searches them.
+KILLED = """
+import asyncio, os, signal, sys
+from alembic.operations import Operations
+from moot.store.database import Database
+from moot.store.migration import migrate
+
+async def main():
+    async with Database(sys.argv[1]) as database:
+        await migrate(database)
+
+Operations.execute = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+
+
+def tables(connection: Connection) -> set[str]:
+    return set(inspect(connection).get_table_names())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_two_that_start_at_once_make_one_schema(kind: Kind, tmp_path: Path) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as one, Database(url) as other:
+        await asyncio.gather(migrate(one), migrate(other))
+        async with one.read() as connection:
+            assert set(metadata.tables) <= await connection.run_sync(tables)
+            versions = await connection.execute(text("SELECT version_num FROM alembic_version"))
+            assert versions.all() == [(HEAD,)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_31_a_migration_that_dies_half_way_leaves_nothing(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as database:
+        with monkeypatch.context() as patch:
+            patch.setattr("alembic.operations.Operations.execute", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                await migrate(database)
+        async with database.read() as connection:
+            assert not set(metadata.tables) & await connection.run_sync(tables)
+        await migrate(database)
+        async with database.read() as connection:
+            assert await connection.run_sync(differences) == []
+
+
+@pytest.mark.slow  # the test before kills no process; that of a first start in tests/test_durability.py does
+@pytest.mark.parametrize("kind", KINDS)
+async def test_31_a_migration_whose_process_is_killed_is_done_by_the_next(kind: Kind, tmp_path: Path) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as database:
+        killed = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, url)
+        assert await killed.wait() == -signal.SIGKILL
+        await migrate(database)
+        async with database.read() as connection:
+            assert await connection.run_sync(differences) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_migrating_again_changes_nothing(kind: Kind, tmp_path: Path) -> None:
+    async with migrated(kind, tmp_path) as database:
+        await settle(database)
+        await employ(database, WORKER)
+        await start(database, await discuss(database, ANNA, "still here"))
+        await migrate(database)
+        async with database.write() as connection:
+            assert (await connection.execute(update(run).values(status="completed"))).rowcount == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_notices_of_an_older_database_are_found_as_new_ones_are(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database_url(kind, tmp_path) as url, Database(url) as database:
+        with monkeypatch.context() as older:
+            upgrade = command.upgrade
+            older.setattr(command, "upgrade", lambda config, _: upgrade(config, "0005"))
+            await migrate(database)
+        await settle(database)
+        await employ(database, WORKER)
+        id = (await start(database, await discuss(database))).id
+        told = ('{"type":"run_started"}', '{"type":"notice","message":"Slow."}', '{"type":"text_delta"}')
+        async with database.write() as connection:
+            rows = [{"run": id, "seq": seq, "body": body} for seq, body in enumerate(told)]
+            await connection.execute(insert(run_event), rows)
+        await migrate(database)
+        async with database.read() as connection:
+            assert (await connection.execute(select(finding))).all() == [(id, "notice/1", told[1])]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_database_of_a_newer_version_is_refused_with_words(kind: Kind, tmp_path: Path) -> None:
+    async with migrated(kind, tmp_path) as database:
+        async with database.write() as connection:
+            await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        with pytest.raises(BadSettings, match="newer Moot"):
+            await migrate(database)
+        async with database.read() as connection:
+            found = await connection.execute(text("SELECT version_num FROM alembic_version"))
+            assert found.scalar() == "9999"
+
+
+async def test_the_folder_of_a_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "moot.db"
+    async with Database(f"sqlite:///{path}") as database:
+        await migrate(database)
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_user_who_may_not_make_tables_is_told_what_to_do(tmp_path: Path) -> None:
+    async with database_url("postgres", tmp_path) as url:
+        owner = await asyncpg.connect(url)
+        role = f"guest_{uuid4().hex}"
+        await owner.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            parts = urlsplit(url)
+            guest = parts._replace(netloc=f"{role}:@{parts.netloc.rpartition('@')[2]}").geturl()
+            async with Database(guest) as database:
+                with pytest.raises(BadSettings, match="let it own the database"):
+                    await migrate(database)
+        finally:
+            await owner.execute(f"DROP ROLE {role}")
+            await owner.close()
+
+
+async def test_a_database_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    async with database_url("postgres", tmp_path) as url:
+        elsewhere = urlsplit(url)._replace(path="/nowhere").geturl()
+        async with Database(elsewhere) as database:
+            with pytest.raises(StoreUnavailable, match="create it first"):
+                await migrate(database)

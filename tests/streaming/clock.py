@@ -1,0 +1,48 @@
+"""A clock for guards: time passes only when a test says so."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from moot.streaming import cancellation
+
+
+class Clock:
+    """The loop of a guard, and its `asyncio`."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._timers: list[asyncio.TimerHandle] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    def get_running_loop(self) -> "Clock":
+        return self
+
+    def time(self) -> float:
+        return self._now
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, (), asyncio.get_running_loop())
+        self._timers.append(timer)
+        return timer
+
+    def go_on(self, seconds: float) -> None:
+        """Let time pass, and call what is due at the time for which it was asked."""
+        until = self._now + seconds
+        while due := [timer for timer in self._timers if timer.when() <= until and not timer.cancelled()]:
+            timer = min(due)
+            self._timers.remove(timer)
+            self._now = timer.when()
+            timer._run()
+        self._now = until
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(cancellation, "asyncio", clock)
+    return clock

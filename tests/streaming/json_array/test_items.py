@@ -1,0 +1,24 @@
+from moot.streaming.json_array.items import Item, action_of, has_type_text, is_speech
+
+
+def test_speech_has_the_type_text_or_nothing_but_content() -> None:
+    assert is_speech({"type": "text", "content": "a", "name": "b"})
+    assert is_speech({"content": "a", "mood": "calm"})
+    assert not is_speech({"type": "action", "content": "a"})
+    assert not is_speech({"content": "a", "tool_name": "b"})
+    assert not is_speech({"content": ["a"]})
+
+
+def test_only_an_object_can_have_the_type_text() -> None:
+    assert has_type_text({"type": "text"})
+    assert not has_type_text(["type", "text"])
+    assert not has_type_text(None)
+
+
+def test_an_action_without_parameters_has_empty_ones() -> None:
+    assert action_of(Item({"name": "a"})) == ("a", {})
+    assert action_of(Item({"name": "", "tool_name": "b", "params": None, "parameters": {"x": 1}})) == (
+        "b",
+        {"x": 1},
+    )
+    assert action_of(Item({"name": ["a"]})) is None

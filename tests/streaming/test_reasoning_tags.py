@@ -1,0 +1,170 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.streaming.reasoning_tags import Capture, Piece, Retracted, Said, Thinking
+
+
+def heard(*chunks: str) -> Capture:
+    capture = Capture()
+    for chunk in chunks:
+        capture.feed(chunk)
+    capture.close()
+    return capture
+
+
+def shown(pieces: list[Piece]) -> str:
+    """What a reader has on the screen after these pieces."""
+    text = ""
+    for piece in pieces:
+        match piece:
+            case Said(more):
+                text += more
+            case Retracted():
+                text = ""
+    return text
+
+
+def test_thoughts_and_details_leave_the_answer() -> None:
+    capture = heard(
+        "<think>hmm</think>\n\nYes.<details open><summary>Why</summary>Because\nof this.</details> Really."
+    )
+    assert capture.text == "Yes. Really."
+    assert capture.thoughts == "hmm"
+    assert capture.details == "Because\nof this."
+
+
+def test_a_stray_closing_tag_turns_all_before_it_into_thought() -> None:
+    capture = Capture()
+    first = capture.feed("Let me see. ")
+    second = capture.feed("It is 4.</think>The answer is 4.")
+    assert first == [Said("Let me see. ")]
+    assert second == [
+        Said("It is 4."),
+        Retracted(),
+        Thinking("Let me see. It is 4."),
+        Said("The answer is 4."),
+    ]
+    assert (capture.text, capture.thoughts) == ("The answer is 4.", "Let me see. It is 4.")
+
+
+def test_an_unclosed_block_is_captured_at_the_end() -> None:
+    assert heard("Yes.<think>but wh").thoughts == "but wh"
+    assert heard("Yes.<details>small print").details == "small print"
+    assert heard("1 <").text == "1 <"
+    assert heard("a <thi").text == "a <thi"
+
+
+def test_tags_inside_code_are_only_characters() -> None:
+    for text in (
+        "Write\n```html\n<details><summary>x</summary></details>\n``` so.",
+        "The tag `<think>` opens it and `</think>` closes it.",
+        "A fence:\n````\n```\n<think>\n```` ends.",
+    ):
+        capture = heard(text)
+        assert (capture.text, capture.thoughts, capture.details) == (text, "", "")
+
+
+def test_a_fence_begins_a_line_and_a_span_ends_on_its_line() -> None:
+    for thought in ("I could use ``` here, hm.\nSo 4.\n", "it is 5` long ", "two `` ticks "):
+        capture = heard(f"{thought}</think>The answer is 4.")
+        assert (capture.text, capture.thoughts) == ("The answer is 4.", thought)
+    capture = heard("see `<think>`")
+    assert (capture.text, capture.thoughts) == ("see `<think>`", "")
+    capture = heard("see `<think>so")
+    assert (capture.text, capture.thoughts) == ("see `", "so")
+
+
+def test_a_run_of_ticks_may_be_cut_anywhere() -> None:
+    text = "`a``<think>` is one span"
+    for cut in range(len(text)):
+        capture = heard(text[:cut], text[cut:])
+        assert (capture.text, capture.thoughts) == (text, ""), cut
+
+
+def test_fences_of_every_shape() -> None:
+    for text in (
+        "```py\nx = '```'\ny = '<think>'\n```\nThe answer",
+        "~~~\n<think>\n~~~\nThe answer",
+        "> ```\n> <think>\n> ```\nThe answer",
+        "- ```html\n  <details>x</details>\n  ```\nThe answer",
+        "1. ```\n<think>\n   ```\nThe answer",
+    ):
+        capture = heard(text)
+        assert (capture.text, capture.thoughts, capture.details) == (text, "", "")
+
+
+def test_white_space_alone_is_no_answer() -> None:
+    capture = heard(" \n", "\t", " ")
+    assert capture.text == ""
+    assert heard("\n\n  indented").text == "  indented"
+
+
+def test_hostile_text_takes_linear_time() -> None:
+    assert heard("<details>" + "<summary>" * 100_000).details == ""
+    capture = Capture()
+    for _ in range(100_000):
+        capture.feed("`")
+    capture.close()
+    assert len(capture.text) == 100_000
+    assert heard("`" + "<think>" * 20_000 + "` x").text == "`"
+    capture = Capture()
+    capture.feed("`<think>")
+    for _ in range(50_000):
+        capture.feed("``a")
+    capture.close()
+    assert heard(*[" "] * 1_000_000, "x").text == " " * 1_000_000 + "x"
+
+
+def test_a_lone_backtick_does_not_hide_tags_after_its_line() -> None:
+    capture = heard("it's 5` long\n<think>secret</think>done")
+    assert (capture.text, capture.thoughts) == ("it's 5` long\ndone", "secret")
+
+
+def test_details_may_be_nested_and_other_tags_stay() -> None:
+    capture = heard("<b>a</b><details>x<details>y</details>z</details></details>")
+    assert capture.details == "x<details>y</details>z"
+    assert capture.text == "<b>a</b></details>"
+
+
+def test_text_is_handed_on_at_once() -> None:
+    capture = Capture()
+    assert capture.feed("plain words") == [Said("plain words")]
+    assert capture.feed(" 1 < 2") == [Said(" 1 < 2")]
+    assert capture.feed(" and <") == [Said(" and ")]
+    assert capture.feed("b> too") == [Said("<b> too")]
+
+
+MARKS = st.sampled_from(
+    [
+        "<think>",
+        "</think>",
+        "<details>",
+        "</details>",
+        "<summary>s</summary>",
+        "`",
+        "```",
+        "\n",
+        "<",
+        ">",
+        "a b",
+        "</",
+    ]
+)
+
+
+@given(st.lists(MARKS | st.text(max_size=3), max_size=12), st.data())
+def test_any_cut_gives_the_same(parts: list[str], data: st.DataObject) -> None:
+    text = "".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    chunks = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    whole, pieced = heard(text), heard(*chunks)
+    assert pieced.text == whole.text
+    assert pieced.thoughts == whole.thoughts
+    assert pieced.details == whole.details
+
+
+@given(st.lists(MARKS | st.text(max_size=3), max_size=12))
+def test_what_a_reader_shows_is_what_is_kept(parts: list[str]) -> None:
+    capture = Capture()
+    pieces = [piece for part in parts for piece in capture.feed(part)] + capture.close()
+    assert shown(pieces) == capture.text

@@ -1,0 +1,149 @@
+"""Answers in any cut, and what is told of them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.streaming.speaker_labels import Introduction, Labels, Names
+
+NAMES = Names("Alpha", ("Beta", "Gamma Ray", "Ada"))
+ALPHABET = ["Alpha", "Beta", "Gamma", " Ray", "Ada", ":", "**", "[", "]", " ", "\n", "/", "yes", "A", "```"]
+
+
+def heard(*pieces: str, strict: bool = True) -> Introduction:
+    introduction = Introduction(NAMES, strict=strict)
+    told = "".join(map(introduction.feed, pieces)) + introduction.close()
+    assert told == introduction.text
+    return introduction
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Alpha: yes", "yes"),
+        ("**Alpha:** yes", "yes"),
+        ("[alpha]:\n\nyes", "yes"),
+        ("Alpha: Alpha: yes", "yes"),
+        ("Alphabet: yes", "Alphabet: yes"),
+        ("Alpha says yes", "Alpha says yes"),
+        ("Alpha", "Alpha"),
+        ("alpha://yes", "alpha://yes"),
+        ("", ""),
+    ],
+)
+def test_ones_own_label_is_taken_off(text: str, told: str) -> None:
+    assert (heard(text).text, heard(text).foreign) == (told, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Beta: yes", "Beta"),
+        ("*Gamma Ray*: yes", "Gamma Ray"),
+        ("Alpha: Beta: yes", "Beta"),
+        ("Ada: and you?", "Ada"),
+        ("Beta:", "Beta"),
+    ],
+)
+def test_an_answer_that_begins_with_somebody_elses_label_is_foreign(text: str, name: str) -> None:
+    assert (heard(text).text, heard(text).foreign) == ("", name)
+
+
+def test_where_it_cannot_be_asked_for_again_the_label_is_taken_off() -> None:
+    assert heard("Beta: yes\nBeta: no", strict=False).text == "yes\nBeta: no"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Note: yes",
+        "Gamma: yes",  # nobody here is called that
+        "```\nBeta: yes\n```",
+        "- Beta: yes",
+        "* Beta: yes",
+        "1. Beta: yes",
+        "> Beta: yes",
+        "Beta, I agree: yes",
+        "As Beta: yes",
+        "First.\nBeta: yes",
+    ],
+)
+def test_other_words_are_told_as_they_are(text: str) -> None:
+    assert (heard(text).text, heard(text).foreign) == (text, None)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "told"),
+    [
+        (("Yes",), ["Yes"]),
+        (("B", "ut"), ["", "But"]),
+        (("Bet", "a", " ", "is"), ["", "", "", "Beta is"]),
+        (("Alpha", ":", " ", "y", "es"), ["", "", "", "y", "es"]),
+    ],
+)
+def test_nothing_waits_longer_than_it_takes_to_tell(pieces: tuple[str, ...], told: list[str]) -> None:
+    introduction = Introduction(NAMES, strict=True)
+    assert [introduction.feed(piece) for piece in pieces] == told
+
+
+def test_white_space_without_end_does_not_wait_without_end() -> None:
+    introduction = Introduction(NAMES, strict=True)
+    assert len(introduction.feed(" " * 100_000)) == 100_000
+
+
+def test_after_a_retraction_the_answer_begins_anew() -> None:
+    introduction = Introduction(NAMES, strict=True)
+    introduction.feed("Let me see.")
+    introduction.retract()
+    assert introduction.feed("Alpha: four") + introduction.close() == introduction.text == "four"
+
+
+@given(st.lists(st.sampled_from(ALPHABET)).map("".join), st.data(), st.booleans())
+def test_any_cut_gives_the_same(text: str, data: st.DataObject, strict: bool) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    whole, cut = heard(text, strict=strict), heard(*pieces, strict=strict)
+    assert (cut.text, cut.foreign) == (whole.text, whole.foreign)
+    assert text.endswith(whole.text)
+    assert strict or whole.foreign is None
+
+
+LABELS = Labels(["Gamma", "Gamma Ray", "Beta"])
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Beta: yes", "Beta"),
+        ("beta : yes", "beta"),
+        ("\n **Beta:** yes", "Beta"),
+        ("**Beta**: yes", "Beta"),
+        ("[Beta]: yes", "Beta"),
+        ("**[Beta]**: yes", "Beta"),
+        ("<Beta>: yes", "Beta"),
+        ("@Beta: yes", "Beta"),
+        ("Beta\uff1a yes", "Beta"),
+        ("Gamma Ray: yes", "Gamma Ray"),
+    ],
+)
+def test_a_label_at_the_start_is_found_and_stripped(text: str, name: str) -> None:
+    assert LABELS.leading(text) == name
+    assert LABELS.stripped(text) == "yes"
+
+
+@pytest.mark.parametrize(
+    "text", ["Beta says: yes", "Betamax: yes", "Yes, Beta: yes", "beta://yes", "Delta: yes", ""]
+)
+def test_no_label(text: str) -> None:
+    assert LABELS.leading(text) is None
+    assert LABELS.stripped(text) == text
+
+
+def test_a_label_on_a_later_line() -> None:
+    assert LABELS.before_later("So.\nBeta: yes") == "So.\n"
+    assert LABELS.before_later("Beta: yes\nSo.") is None
+
+
+def test_nobody_has_no_label() -> None:
+    assert Labels([""]).leading(": yes") is None
+    assert Labels([]).leading("Beta: yes") is None

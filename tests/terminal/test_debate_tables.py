@@ -1,0 +1,80 @@
+from io import StringIO
+
+import pytest
+from inline_snapshot import snapshot
+from rich.console import Console
+
+from moot.terminal.debate_findings import Findings
+from moot.terminal.debate_tables import tables
+from moot.types.events import Event
+from tests.terminal.findings import FOUND, HOSTILE_SUMMARY, debated
+
+STYLES = {"alpha": "cyan", "beta": "magenta", "gamma": "green"}
+
+
+def drawn(*found: Event, width: int = 80, terminal: bool = False) -> str:
+    findings, file = Findings(), StringIO()
+    for event in debated(*found):
+        findings.hear(event)
+    Console(file=file, width=width, force_terminal=terminal, highlight=False).print(tables(findings, STYLES))
+    return file.getvalue()
+
+
+def test_the_minutes_on_a_screen_of_80_columns() -> None:
+    lines = [line.rstrip() for line in drawn(*FOUND).splitlines()]
+    assert "\n".join(lines) == snapshot("""\
+╭────────────────────────────────── Summary ───────────────────────────────────╮
+│ Overview     Two want to split, one does not.                                │
+│ Agreed       The cost has to be measured.                                    │
+│              It is slow.                                                     │
+│ Disputed     Beta would not split before.                                    │
+│ Convergence  Gamma was won over.                                             │
+╰──────────────────────────────────────────────────────────────────────────────╯
+
+Positions   First                         Last
+────────────────────────────────────────────────────────────────────────────────
+Alpha       Split.                        Split, and measure.          kept
+Beta                                                                   no answer
+Gamma       Wait.                         Split.                       changed
+
+Ranking, by the others, who were not told whose answer was whose
+1.  Gamma  2 points in 2 votes
+2.  Alpha  0.5 points in 1 vote
+2.  Beta   1 point in 2 votes
+
+Changes of mind
+Gamma: Wait -> Split, after Alpha's argument
+“I change my position.”
+Beta: Keep -> Wait
+“Wait!”
+
+Claims
+1. The teams block each other.
+   + Alpha “they block each other”
+   + Gamma “every single week”
+2. The cost is not known. (minority)
+   + Beta “nobody has measured it”
+   - Alpha “we measured it twice”
+Left out: 2 quotes that are in no answer
+
+Cost in all: $0.95
+""")
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_nothing_is_wider_than_the_screen_and_nothing_is_left_out(width: int) -> None:
+    text = drawn(*FOUND, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    words = " ".join(text.replace("│", " ").split())
+    for fact in ("Two want to split,", "was won over.", "no answer", "changed", "(minority)", "$0.95"):
+        assert fact in words
+
+
+def test_a_screen_is_not_steered_by_what_was_found() -> None:
+    text = drawn(HOSTILE_SUMMARY, terminal=True)
+    assert "title" in text
+    assert [mark for mark in ("\x1b[31mb", "\x1b]", "\x07", "\x9b", "\x08", "\x7f") if mark in text] == []
+
+
+def test_what_was_not_found_is_left_out() -> None:
+    assert drawn().split() == ["Cost", "in", "all:", "$0"]

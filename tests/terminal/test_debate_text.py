@@ -1,0 +1,54 @@
+from inline_snapshot import snapshot
+
+from moot.terminal.debate_findings import Findings
+from moot.terminal.debate_text import minutes
+from moot.types.debate import Ledger
+from moot.types.events import Event, LedgerMade
+from tests.terminal.findings import FOUND, debated
+
+
+def written(*found: Event) -> list[str]:
+    findings = Findings()
+    for event in debated(*found):
+        findings.hear(event)
+    return minutes(findings)
+
+
+def test_every_fact_is_a_line_with_its_label() -> None:
+    assert "\n".join(written(*FOUND)) == snapshot("""\
+Overview: Two want to split, one does not.
+Agreement: The cost has to be measured.
+Agreement: It is slow.
+Disagreement: Beta would not split before.
+Convergence: Gamma was won over.
+
+Position of Alpha, first: Split.
+Position of Alpha, last (kept): Split, and measure.
+Position of Beta: no answer
+Position of Gamma, first: Wait.
+Position of Gamma, last (changed): Split.
+
+Rank 1: Gamma, 2 points in 2 votes
+Rank 2: Alpha, 0.5 points in 1 vote
+Rank 2: Beta, 1 point in 2 votes
+
+Flip: Gamma: Wait -> Split, after Alpha's argument
+Flip: Gamma: "I change my position."
+Flip: Beta: Keep -> Wait
+Flip: Beta: "Wait!"
+
+Claim 1: The teams block each other.
+Claim 1, for: Alpha: "they block each other"
+Claim 1, for: Gamma: "every single week"
+Claim 2 (minority): The cost is not known.
+Claim 2, for: Beta: "nobody has measured it"
+Claim 2, against: Alpha: "we measured it twice"
+Left out: 2 quotes that are in no answer
+
+Cost: $0.95
+""")
+
+
+def test_what_was_not_found_is_left_out() -> None:
+    assert written() == ["Cost: $0", ""]
+    assert written(LedgerMade(basis="l", ledger=Ledger(claims=(), flips=()))) == ["Cost: $0", ""]

@@ -1,0 +1,390 @@
+import unicodedata
+from collections.abc import Sequence
+from io import StringIO
+from itertools import pairwise, permutations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.terminal.readers import Json, Plain, Reader, Solo, bracketed, ending_words, safe
+from moot.types.events import Event, RunEnded, TurnEnded, TurnStarted
+from moot.types.faults import fault
+from tests.terminal.dialogue import (
+    BROKE,
+    HARMLESS,
+    HOSTILE,
+    REJECTED,
+    Screen,
+    begins,
+    ends,
+    notice,
+    opens,
+    retracts,
+    says,
+    sits_down,
+    thinks,
+)
+from tests.terminal.findings import FOUND, HOSTILE_SUMMARY, debated, opens_stage
+
+
+def read(reader: Reader, *events: Event) -> None:
+    """Hand over events one at a time, as they happen."""
+    for event in events:
+        reader([event])
+    reader.close()
+
+
+def alone(*events: Event, out: StringIO | None = None, err: StringIO | None = None) -> tuple[str, str]:
+    out, err = out or StringIO(), err or StringIO()
+    read(Solo(out, err), sits_down("a/one"), begins("alpha"), *events)
+    return out.getvalue(), err.getvalue()
+
+
+class TestSolo:
+    def test_standard_output_is_the_answer_and_nothing_else(self) -> None:
+        out, err = alone(
+            thinks("alpha", "Square?"),
+            notice("Trying again.", "alpha"),
+            says("alpha", "A table "),
+            says("alpha", "is round."),
+            ends("alpha", "A table is round."),
+            RunEnded(status="completed"),
+        )
+        assert out == "A table is round.\n"
+        assert err == "moot: Trying again.\n"
+
+    def test_text_is_there_before_the_turn_ends(self) -> None:
+        out = StringIO()
+        Solo(out, StringIO())([says("alpha", "A table ")])
+        assert out.getvalue() == "A table "
+
+    def test_details_follow_the_answer(self) -> None:
+        out, _ = alone(says("alpha", "Round."), ends("alpha", "Round.", details="Because."))
+        assert out == "Round.\n\nBecause.\n"
+
+    def test_nothing_said_is_nothing_printed(self) -> None:
+        out, err = alone(ends("alpha", status="failed", finish=None, trouble=REJECTED))
+        assert out == ""
+        assert err == "moot: Key rejected for openai (HTTP 401).\n"
+
+    def test_a_partial_answer_is_kept_and_its_ending_told_apart(self) -> None:
+        out, err = alone(
+            says("alpha", "A tab"), ends("alpha", "A tab", status="partial", finish=None, trouble=BROKE)
+        )
+        assert out == "A tab\n"
+        assert err == "moot: The connection broke. What came is kept above.\n"
+
+    def test_thoughts_are_shown_dim_to_whoever_watches(self) -> None:
+        out, err = alone(
+            thinks("alpha", "Squ\x1bare?"), says("alpha", "Round."), ends("alpha", "Round."), err=Screen()
+        )
+        assert out == "Round.\n"
+        assert err == "\x1b[2mSquare?\x1b[0m\n\n"
+
+    def test_text_that_was_thought_is_called_so(self) -> None:
+        out, err = alone(
+            says("alpha", "Square?"), retracts("alpha"), says("alpha", "Round."), ends("alpha", "Round.")
+        )
+        assert out == "Square?\nRound.\n"
+        assert "the text above turned out to be the model's thinking" in err
+
+    def test_a_screen_is_not_steered_by_a_model(self) -> None:
+        events = (says("alpha", HOSTILE), ends("alpha", HOSTILE, details=HOSTILE))
+        assert alone(*events, out=Screen())[0] == f"{HARMLESS}\n\n{HARMLESS}\n"
+
+    def test_a_pipe_gets_what_the_model_said(self) -> None:
+        assert alone(says("alpha", HOSTILE), ends("alpha", HOSTILE))[0] == f"{HOSTILE}\n"
+
+    def test_one_who_speaks_again_begins_a_new_paragraph(self) -> None:
+        first = (opens(0), says("alpha", "Round."), ends("alpha", "Round."))
+        second = (opens(1), begins("alpha"), says("alpha", "Or oval."), ends("alpha", "Or oval."))
+        assert alone(*first, *second)[0] == "Round.\n\nOr oval.\n"
+
+    @given(st.lists(st.text(st.characters(categories=["Cc", "L"]))))
+    def test_no_control_character_reaches_a_screen_however_it_is_cut(self, pieces: list[str]) -> None:
+        out, _ = alone(*(says("alpha", piece) for piece in pieces), out=Screen())
+        assert {c for c in out if unicodedata.category(c) == "Cc"} <= {"\t", "\n"}
+
+
+@given(st.text())
+def test_safe_takes_out_controls_and_nothing_else(text: str) -> None:
+    kept = [c for c in text if c in "\t\n" or unicodedata.category(c) != "Cc"]
+    assert safe(text) == "".join(kept)
+
+
+def together(*events: Event) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    read(Plain(out, err), sits_down("a/one", "b/two", "c/three"), *events)
+    return out.getvalue(), err.getvalue()
+
+
+class TestPlain:
+    ENDINGS: Sequence[TurnEnded] = (
+        ends("alpha", "Round.\n\n", model="a/one"),
+        ends("beta", model="b/two", status="failed", finish=None, trouble=REJECTED),
+        ends("gamma", "Squ", details="Why.", model="c/three", status="partial", trouble=BROKE),
+    )
+
+    def test_a_failed_one_stands_in_its_place(self) -> None:
+        assert together(*self.ENDINGS)[0] == snapshot("""\
+=== Alpha · a/one ===
+Round.
+
+=== Beta · b/two ===
+[failed: Key rejected for openai (HTTP 401).]
+
+=== Gamma · c/three ===
+Squ
+Why.
+[partial: The connection broke. What came is kept above.]
+
+""")
+
+    def test_the_order_is_that_of_asking_whoever_finishes_first(self) -> None:
+        printed = {together(*order) for order in permutations(self.ENDINGS)}
+        assert len(printed) == 1
+
+    def test_an_answer_is_printed_as_soon_as_those_before_it_are(self) -> None:
+        out = StringIO()
+        reader = Plain(out, StringIO())
+        reader([sits_down("a/one", "b/two")])
+        reader([ends("beta", "Second.", model="b/two")])
+        assert out.getvalue() == ""
+        reader([ends("alpha", "First.")])
+        assert out.getvalue() == "=== Alpha · a/one ===\nFirst.\n\n=== Beta · b/two ===\nSecond.\n\n"
+
+    def test_the_model_that_answered_is_named_and_not_the_one_that_was_asked(self) -> None:
+        out, _ = together(ends("alpha", "Round.", model="z/fallback"))
+        assert out == "=== Alpha · z/fallback ===\nRound.\n\n"
+
+    def test_pieces_are_not_printed_one_by_one(self) -> None:
+        assert together(begins("alpha"), says("alpha", "Rou"), thinks("beta", "Hm."))[0] == ""
+
+    def test_a_notice_says_whom_it_is_about(self) -> None:
+        assert together(notice("Trying again.", "beta"))[1] == "moot: Beta: Trying again.\n"
+
+
+class TestPlainInRounds:
+    ROUNDS = (
+        opens(0),
+        begins("alpha"),
+        ends("alpha", "Round."),
+        ends("beta", model="b/two", status="failed", finish=None, trouble=REJECTED),
+        ends("gamma", "Square.", model="c/three"),
+        opens(1),
+        begins("alpha"),
+        ends("alpha", "Still round.", model="z/fallback"),
+        ends("beta", "Oval.", model="b/two"),
+        ends("gamma", "Squ", model="c/three", status="stopped", finish=None),
+    )
+
+    def test_blocks_follow_each_other_as_they_were_spoken(self) -> None:
+        assert together(*self.ROUNDS)[0] == snapshot("""\
+--- round 1 ---
+
+=== Alpha · a/one ===
+Round.
+
+=== Beta · b/two ===
+[failed: Key rejected for openai (HTTP 401).]
+
+=== Gamma · c/three ===
+Square.
+
+--- round 2 ---
+
+=== Alpha · z/fallback ===
+Still round.
+
+=== Beta · b/two ===
+Oval.
+
+=== Gamma · c/three ===
+Squ
+[Stopped.]
+
+""")
+
+    def test_each_is_printed_when_it_ends(self) -> None:
+        out = StringIO()
+        reader = Plain(out, StringIO())
+        lengths = []
+        for event in (sits_down("a/one", "b/two", "c/three"), *self.ROUNDS):
+            reader([event])
+            lengths.append(len(out.getvalue()))
+        grown = [after > before for before, after in pairwise(lengths)]
+        assert grown == [not isinstance(event, TurnStarted) for event in self.ROUNDS]
+
+    def test_one_who_never_ended_does_not_hold_up_the_next_round(self) -> None:
+        out, _ = together(opens(0), ends("beta", "Second.", model="b/two"), opens(1), ends("alpha", "First."))
+        assert out == (
+            "--- round 1 ---\n\n=== Beta · b/two ===\nSecond.\n\n"
+            "--- round 2 ---\n\n=== Alpha · a/one ===\nFirst.\n\n"
+        )
+
+    def test_a_notice_says_whom_it_is_about_in_later_rounds_too(self) -> None:
+        events = (opens(0), ends("alpha", "Round."), notice("Trying again.", "alpha"))
+        assert together(*events)[1] == "moot: Alpha: Trying again.\n"
+
+
+class TestPlainInADebate:
+    def test_stages_have_names_and_the_minutes_come_last(self) -> None:
+        out, err = together(*debated(*FOUND)[1:])
+        said, _, minutes = out.partition("--- Minutes ---\n\n")
+        assert err == ""
+        assert said == snapshot("""\
+--- First answers ---
+
+=== Alpha · a/one ===
+alpha, first.
+
+=== Beta · b/two ===
+
+=== Gamma · a/one ===
+gamma, first.
+
+--- Debate ---
+
+=== Alpha · a/one ===
+alpha, second.
+
+=== Gamma · a/one ===
+gamma, second.
+
+--- Synthesis ---
+
+=== Alpha · a/one ===
+alpha, together.
+
+""")
+        assert minutes.startswith("Overview: Two want to split, one does not.\n")
+        assert minutes.endswith("\nCost: $0.95\n\n")
+
+    def test_what_is_found_is_not_printed_before_the_synthesis(self) -> None:
+        out = StringIO()
+        reader = Plain(out, StringIO())
+        reader(debated(*FOUND)[:-1])
+        assert "Overview" not in out.getvalue()
+        assert out.getvalue().endswith("alpha, together.\n\n")
+
+    def test_where_nobody_answered_there_are_no_minutes(self) -> None:
+        refused = [ends(who, status="failed", trouble=REJECTED) for who in ("alpha", "beta", "gamma")]
+        out, _ = together(opens_stage("initial"), *refused, RunEnded(status="failed"))
+        assert out.count(f"[failed: {REJECTED.message}]") == 3
+        assert out.startswith("--- First answers ---\n")
+        assert "Cost" not in out
+
+    def test_whoever_nobody_waited_for_is_told_why(self) -> None:
+        late = ends(
+            "beta", "Squ", status="stopped", finish=None, trouble=fault("timeout", "It was too slow.")
+        )
+        out, _ = together(opens_stage("initial"), late)
+        assert "Squ\n[stopped: It was too slow.]\n" in out
+
+    def test_a_screen_is_not_steered_by_what_was_found(self) -> None:
+        out = Screen()
+        read(Plain(out, StringIO()), *debated(HOSTILE_SUMMARY))
+        assert "\x1b" not in out.getvalue()
+        assert "title" in out.getvalue()
+
+
+class TestJson:
+    EVENTS = (
+        sits_down("a/one", "b/two"),
+        begins("alpha"),
+        opens(1),
+        thinks("alpha", "Hm."),
+        says("alpha", "two\nlines\u2028three\x1b"),
+        notice("Trying again.", "beta"),
+        ends("alpha", "two\nlines", status="partial", trouble=BROKE),
+        *FOUND,
+        RunEnded(status="completed"),
+    )
+
+    def test_lines_decode_back_to_the_events(self) -> None:
+        out = StringIO()
+        read(Json(out), *self.EVENTS)
+        decode = msgspec.json.Decoder(Event).decode
+        assert tuple(decode(line) for line in out.getvalue().rstrip("\n").split("\n")) == self.EVENTS
+
+    @given(st.lists(st.text()))
+    def test_an_event_is_one_line_whatever_was_said(self, words: list[str]) -> None:
+        out = StringIO()
+        Json(out)([says("alpha", text) for text in words])
+        *lines, rest = out.getvalue().split("\n")
+        assert rest == ""
+        assert [msgspec.json.decode(line)["text"] for line in lines] == words
+
+
+@pytest.mark.parametrize(
+    ("turn", "words", "in_brackets"),
+    [
+        (ends("alpha", "Round."), "", ""),
+        (ends("alpha", "Rou", status="stopped", finish=None), "Stopped.", "[Stopped.]"),
+        (
+            ends("alpha", "Rou", finish="length"),
+            "Cut at the token limit; --max-tokens sets it.",
+            "[Cut at the token limit; --max-tokens sets it.]",
+        ),
+        (
+            ends("alpha", status="failed", trouble=REJECTED),
+            "Key rejected for openai (HTTP 401).",
+            "[failed: Key rejected for openai (HTTP 401).]",
+        ),
+        (
+            ends("alpha", "Rou", status="partial", trouble=BROKE),
+            "The connection broke. What came is kept above.",
+            "[partial: The connection broke. What came is kept above.]",
+        ),
+    ],
+    ids=["completed", "stopped", "length", "failed", "partial"],
+)
+def test_an_ending_is_told_where_the_text_does_not(turn: TurnEnded, words: str, in_brackets: str) -> None:
+    assert (ending_words(turn), bracketed(turn)) == (words, in_brackets)
+
+
+def test_errors_and_notices_do_not_steer_a_screen_either() -> None:
+    steering = fault("api_error", "x failed: \x1b]0;title\x07\x1b[2J.")
+    out, err = Screen(), Screen()
+    Solo(out, err)([notice("\x1b[2J", "alpha"), ends("alpha", status="failed", trouble=steering)])
+    Plain(out, err)([sits_down("a/one", "b/two"), notice("\x1b[2J", "alpha")])
+    assert "\x1b" not in out.getvalue() + err.getvalue()
+
+
+def test_a_notice_about_nobody_names_nobody() -> None:
+    assert together(sits_down("a/one", "b/two"), notice("Late."))[1] == "moot: Late.\n"
+
+
+def test_a_run_that_was_cut_short_leaves_the_answers_that_were_complete() -> None:
+    out = StringIO()
+    reader = Plain(out, StringIO())
+    reader([sits_down("a/one", "b/two"), ends("beta", "Done.")])
+    assert out.getvalue() == ""
+    reader.close()
+    assert "Done." in out.getvalue()
+
+
+def test_the_stages_of_advisors_have_names() -> None:
+    out, _ = together(
+        opens_stage("answer"),
+        ends("beta", "No."),
+        ends("alpha", "Yes."),
+        opens_stage("cross_talk"),
+        ends("alpha", "No, Beta."),
+        opens_stage("synthesis"),
+        ends("alpha", "All in all."),
+        RunEnded(status="completed"),
+    )
+    heads = [line for line in out.splitlines() if line.startswith(("---", "==="))]
+    assert heads == [
+        "--- Answers ---",
+        "=== Alpha · a/one ===",
+        "=== Beta · a/one ===",
+        "--- To each other ---",
+        "=== Alpha · a/one ===",
+        "--- Synthesis ---",
+        "=== Alpha · a/one ===",
+    ]

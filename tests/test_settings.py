@@ -1,0 +1,257 @@
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from moot.providers.catalog import ProviderConfig
+from moot.settings import Rates, Settings, load
+from moot.tools.config import ServerConfig
+from moot.types.errors import BadSettings
+from tests.cli.process import Moot, complaint
+
+NOTHING: dict[str, str] = {}
+
+
+class Folders:
+    """The three places where settings are looked for, each empty at first."""
+
+    def __init__(self, root: Path) -> None:
+        self.named = root / "elsewhere" / "named.toml"
+        self.here = root / "here" / "moot.toml"
+        self.user = platformdirs.user_config_path("moot") / "moot.toml"
+        for path in (self.named, self.here, self.user):
+            path.parent.mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
+    found = Folders(tmp_path)
+    monkeypatch.chdir(found.here.parent)
+    return found
+
+
+def test_without_a_file_there_are_no_settings(folders: Folders) -> None:
+    assert load(None, NOTHING) == Settings()
+
+
+def test_what_is_nearer_counts(folders: Folders) -> None:
+    folders.user.write_text('model = "user/model"')
+    assert load(None, NOTHING).model == "user/model"
+    folders.here.write_text('model = "here/model"')
+    assert load(None, NOTHING).model == "here/model"
+    folders.named.write_text('model = "named/model"')
+    assert load(None, NOTHING).model == "here/model"
+    assert load(folders.named, NOTHING).model == "named/model"
+    assert load(folders.named, {"MOOT_MODEL": "told/model"}).model == "told/model"
+
+
+def test_what_is_farther_fills_the_gaps(folders: Folders) -> None:
+    folders.named.write_text('[providers.one]\napi = "openai"')
+    folders.here.write_text('[providers.one]\napi = "google"\nbase_url = "http://here/v1"')
+    folders.user.write_text(
+        'model = "two/x"\n[providers.two]\napi = "anthropic"\n[fallback]\n"a/b" = ["c/d"]'
+    )
+    settings = load(folders.named, NOTHING)
+    assert settings.model == "two/x"
+    assert settings.providers["one"] == ProviderConfig(api="openai", base_url="http://here/v1")
+    assert settings.providers["two"] == ProviderConfig(api="anthropic")
+    assert settings.fallback == {"a/b": ("c/d",)}
+
+
+def test_a_list_is_taken_whole_and_not_merged(folders: Folders) -> None:
+    folders.here.write_text('[providers.one]\nkey_env = ["A"]')
+    folders.user.write_text('[providers.one]\nkey_env = ["B", "C"]')
+    assert load(None, NOTHING).providers["one"].key_names == ("A",)
+
+
+def test_paths_are_relative_to_the_file_that_names_them(folders: Folders) -> None:
+    folders.named.write_text('[providers.scripted]\nscript = "talk.yaml"')
+    folders.user.write_text('[providers.local]\ngguf = "~/models/tiny.gguf"')
+    providers = load(folders.named, NOTHING).providers
+    assert providers["scripted"].script == str(folders.named.parent / "talk.yaml")
+    assert providers["local"].gguf == str(Path.home() / "models" / "tiny.gguf")
+
+
+def test_an_absolute_path_stays(folders: Folders, tmp_path: Path) -> None:
+    folders.here.write_text(f'[providers.scripted]\nscript = "{(tmp_path / "a.toml").as_posix()}"')
+    assert load(None, NOTHING).providers["scripted"].script == str(tmp_path / "a.toml")
+
+
+def test_the_environment_names_a_model_file(folders: Folders) -> None:
+    folders.here.write_text('[providers.local]\ngguf = "other.gguf"')
+    assert load(None, {"MOOT_GGUF": "/models/tiny.gguf"}).providers["local"].gguf == "/models/tiny.gguf"
+
+
+def test_an_empty_variable_says_nothing(folders: Folders) -> None:
+    folders.here.write_text('model = "here/model"')
+    assert load(None, {"MOOT_MODEL": "", "MOOT_GGUF": ""}) == Settings(model="here/model")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("model = \n", "line 1, column"),
+        ('modell = "a/b"', "unknown field `modell`"),
+        ("model = 3", "$.model"),
+        ('providers = "a"', "$.providers"),
+        ('[providers.a]\nurl = "http://a"', "[providers.a]: Object contains unknown field `url`"),
+        ('[providers.a]\napi = "carrier pigeon"', "carrier pigeon"),
+        ('[fallback]\n"a/b" = "c/d"', "$.fallback"),
+        ("[rates]\ncalls_a_minute = 0", "$.rates.calls_a_minute"),
+        ("[rates]\nstarts_a_minute = -1", "$.rates.starts_a_minute"),
+        ("[rates]\nlogins_a_minute = 9", "unknown field `logins_a_minute`"),
+        ('metrics_token = ""', "$.metrics_token"),
+        ('[providers.a]\nkey_env = "MOOT_SECRET"', "variable of Moot itself"),
+    ],
+)
+def test_an_error_names_the_file_and_the_place(folders: Folders, text: str, said: str) -> None:
+    folders.here.write_text('model = "good/one"')
+    folders.named.write_text(text)
+    with pytest.raises(BadSettings) as caught:
+        load(folders.named, NOTHING)
+    assert str(folders.named) in str(caught.value)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("MOOT_LEASE", "soon", "from 1 to 600"),
+        ("MOOT_LEASE", "0", "from 1 to 600"),
+        ("MOOT_AUTH", "none", "`local` or `accounts`"),
+        ("MOOT_METRICS_TOKEN", "short", "16 characters"),
+        ("MOOT_BUDGET", "-1", "US dollars"),
+        ("MOOT_BUDGET", "nan", "US dollars"),
+        ("MOOT_BUDGET", "much", "US dollars"),
+    ],
+)
+def test_an_error_names_the_variable(folders: Folders, variable: str, value: str, said: str) -> None:
+    with pytest.raises(BadSettings) as caught:
+        load(None, {variable: value})
+    assert str(caught.value).startswith(f"{variable} must be ")
+    assert said in str(caught.value)
+
+
+def test_the_environment_says_how_to_serve(folders: Folders) -> None:
+    environment = {
+        "MOOT_DATABASE_URL": "sqlite:////srv/moot.db",
+        "MOOT_AUTH": "accounts",
+        "MOOT_LEASE": "2.5",
+        "MOOT_EMBEDDING": "ollama/nomic-embed-text",
+        "MOOT_CLERK": "ollama/llama3.2",
+        "MOOT_METRICS_TOKEN": "a token for prometheus",
+        "MOOT_BUDGET": "2.50",
+        "MOOT_HOSTS": "moot.example, moot.home",
+        "MOOT_LINE_UP": "ollama/llama3.2, ollama/qwen3",
+    }
+    assert load(None, environment) == Settings(
+        database_url="sqlite:////srv/moot.db",
+        auth="accounts",
+        lease=2.5,
+        embedding="ollama/nomic-embed-text",
+        clerk="ollama/llama3.2",
+        metrics_token="a token for prometheus",
+        budget=2.5,
+        hosts=("moot.example", "moot.home"),
+        line_up=("ollama/llama3.2", "ollama/qwen3"),
+    )
+
+
+def test_rates_are_so_many_a_minute(folders: Folders) -> None:
+    assert load(None, NOTHING).rates == Rates(
+        calls_a_minute=600,
+        starts_a_minute=60,
+        messages_a_minute=10,
+        messages_burst=3,
+        debates_a_minute=5,
+        debates_burst=1,
+        model_calls_a_minute=1000,
+    )
+    folders.here.write_text("[rates]\nmessages_a_minute = 5")
+    assert load(None, NOTHING).rates == Rates(messages_a_minute=5)
+
+
+def test_settings_that_are_not_text_are_refused(folders: Folders) -> None:
+    folders.here.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadSettings, match="are not right"):
+        load(None, NOTHING)
+
+
+def test_a_file_that_was_named_must_be_there(folders: Folders) -> None:
+    with pytest.raises(BadSettings, match="No such file"):
+        load(folders.named, NOTHING)
+
+
+@pytest.mark.parametrize("text", ["model = ", 'modell = "scripted/echo"'])
+def test_bad_settings_are_one_line_to_the_user(moot: Moot, text: str) -> None:
+    moot.write("moot.toml", text)
+    said = complaint(moot("ask", "hi"))
+    assert said.startswith("The settings ")
+    assert "moot.toml" in said
+
+
+def test_the_settings_of_a_command_are_those_of_all_three_places(moot: Moot) -> None:
+    """The named file chooses the model, this folder its script, and the user's folder whom to ask instead.
+
+    Of those to ask instead, one lacks its key here and is passed over.
+    """
+    moot.write("elsewhere/named.toml", 'model = "scripted/one"')
+    moot.write("moot.toml", 'model = "scripted/never"\n[providers.scripted]\nscript = "talk/scripts.toml"')
+    moot.write("talk/scripts.toml", '[one]\nfault = "unauthorized"\n[two]\nanswer = "Two."')
+    moot.write("home/.config/moot/moot.toml", '[fallback]\n"scripted/one" = ["openai/gpt-5", "scripted/two"]')
+    done = moot("ask", "hi", "--config", "elsewhere/named.toml")
+    assert (done.returncode, done.stdout) == (0, "Two.\n")
+    assert "scripted/two is asked instead of scripted/one." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        ("talk.toml", '[greeter]\nanswer = "Hello, {question}! ({system})"\nchunk = 3\n'),
+        ("talk.yaml", 'greeter:\n  answer: "Hello, {question}! ({system})"\n  chunk: 3\n'),
+    ],
+    ids=["toml", "yaml"],
+)
+def test_scripts_are_toml_or_yaml(moot: Moot, name: str, script: str) -> None:
+    moot.write("config/moot.toml", f'[providers.scripted]\nscript = "{name}"')
+    moot.write(f"config/{name}", script)
+    done = moot(
+        "ask", "world", "--system", "Be kind.", "-m", "scripted/greeter", "--config", "config/moot.toml"
+    )
+    assert (done.returncode, done.stdout) == (0, "Hello, world! (Be kind.)\n")
+
+
+def test_a_script_that_is_not_there_is_named_by_where_it_was_looked_for(moot: Moot) -> None:
+    moot.write("config/moot.toml", '[providers.scripted]\nscript = "gone.toml"')
+    said = complaint(moot("ask", "hi", "-m", "scripted/echo", "--config", "config/moot.toml"))
+    assert said == f"Cannot read the script {Path('config') / 'gone.toml'}: No such file or directory."
+
+
+def test_servers_of_tools_come_whole_from_one_file(folders: Folders) -> None:
+    folders.here.write_text('[tools.notes]\nurl = "https://here.example"')
+    folders.user.write_text(
+        '[tools.notes]\ncommand = ["x"]\ntrusted = ["write"]\n[tools.words]\ncommand = ["y"]'
+    )
+    assert load(None, NOTHING).tools == {
+        "notes": ServerConfig(url="https://here.example"),
+        "words": ServerConfig(command=("y",)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("[tools.moot]\ncommand = ['x']", r"\[tools.moot\]: name it"),
+        ("[tools.Notes]\ncommand = ['x']", r"\[tools.Notes\]: name it"),
+        ("[tools.notes]", "either a command or a url"),
+        ("[tools.notes]\ncommand = ['x']\nurl = 'https://a.example'", "either a command or a url"),
+        ("[tools.notes]\ncommand = 'x'", r"\[tools.notes\]: Expected `array`"),
+        ("[tools.notes]\nheaders = { A = 'b' }", "unknown field `headers`"),
+    ],
+)
+def test_a_server_of_tools_that_is_not_right(folders: Folders, table: str, words: str) -> None:
+    folders.here.write_text(table)
+    with pytest.raises(BadSettings, match=words):
+        load(None, NOTHING)

@@ -1,0 +1,154 @@
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from moot.tools.mcp import McpToolbox
+from moot.tools.mcp_transports import command_running
+from moot.types.errors import Unavailable
+from tests.tools.servers import at_an_address, by_address, by_command, listening
+
+CANARY = "Bearer sk-canary-0123456789"
+
+
+async def test_a_server_of_this_machine_is_refused_unless_it_may_be_anywhere() -> None:
+    async with at_an_address() as url:
+        box = by_address(url, anywhere=False)
+        with pytest.raises(Unavailable, match=r"127\.0\.0\.1 is in a private network"):
+            await box.tools()
+        assert (await box.call("look_up", {"word": "moot"})).is_error
+        await box.aclose()
+
+
+async def test_a_name_is_looked_at_when_it_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found(host: str, port: int) -> str:
+        asked.append((host, port))
+        return "127.0.0.1"
+
+    asked: list[tuple[str, int]] = []
+    monkeypatch.setattr("moot.tools.mcp_transports.public_address", found)
+    async with at_an_address() as url:
+        port = url.rpartition(":")[2].partition("/")[0]
+        box = by_address(f"http://tools.example:{port}/mcp", anywhere=False)
+        with pytest.raises(Unavailable):  # it came there, by a name that the server does not know
+            await box.tools()
+        await box.aclose()
+    assert set(asked) == {("tools.example", int(port))}
+
+
+async def test_no_redirect_leads_elsewhere() -> None:
+    called: list[str] = []
+
+    async def inside(request: Request) -> Response:
+        called.append(str(request.url))
+        return PlainTextResponse("secret")
+
+    async with listening(Starlette(routes=[Route("/{rest:path}", inside, methods=["GET", "POST"])])) as other:
+
+        async def redirect(_: Request) -> Response:
+            return RedirectResponse(f"{other}/admin", 307)
+
+        app = Starlette(routes=[Route("/mcp", redirect, methods=["GET", "POST", "DELETE"])])
+        async with listening(app) as url:
+            box = by_address(f"{url}/mcp")
+            with pytest.raises(Unavailable):
+                await box.tools()
+            await box.aclose()
+    assert called == []
+
+
+async def test_a_server_that_repeats_its_headers_is_not_repeated() -> None:
+    async def echo(request: Request) -> Response:
+        return PlainTextResponse(f"no: {request.headers['authorization']}", 403)
+
+    app = Starlette(routes=[Route("/mcp", echo, methods=["GET", "POST", "DELETE"])])
+    async with listening(app) as url:
+        box = by_address(f"{url}/mcp", {"Authorization": CANARY})
+        with pytest.raises(Unavailable) as refused:
+            await box.tools()
+        await box.aclose()
+    assert "canary" not in str(refused.value)
+
+
+async def test_a_megabyte_comes_whole_from_a_server_that_answers_in_events() -> None:
+    much = "x" * 2**20
+    results: dict[str, Any] = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "older", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "much", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": much}]},
+    }
+
+    async def answer(request: Request) -> Response:
+        asked = await request.json()
+        if "id" not in asked:
+            return Response(status_code=202)
+        found = results.get(asked["method"])
+        told = {"result": found} if found else {"error": {"code": -32601, "message": "Method not found"}}
+        data = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told})
+        return Response(f"event: message\ndata: {data}\n\n", media_type="text/event-stream")
+
+    async with listening(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as url:
+        box = by_address(f"{url}/mcp")
+        outcome = await box.call("much", {})
+        await box.aclose()
+    assert (outcome.is_error, len(outcome.content)) == (False, 2**20)
+
+
+async def test_nobody_at_an_address() -> None:
+    async with listening(Starlette()) as url:
+        pass
+    box = by_address(f"{url}/mcp")
+    port = url.rpartition(":")[2]
+    words = (
+        rf"The tool server test cannot be reached: there is no connection to 127\.0\.0\.1, port {port}: .+\.$"
+    )
+    with pytest.raises(Unavailable, match=words):
+        await box.tools()
+    await box.aclose()
+
+
+async def test_a_command_is_given_only_what_it_is_to_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTES", str(tmp_path / "ours"))
+    box = by_command()
+    await box.call("write_down", {"text": "one"})
+    await box.aclose()
+    assert not (tmp_path / "ours").exists()
+    box = by_command(NOTES=str(tmp_path / "its"))
+    await box.call("write_down", {"text": "two"})
+    await box.aclose()
+    assert (tmp_path / "its").read_text() == "two\n"
+
+
+async def test_a_command_that_is_not_there() -> None:
+    box = McpToolbox("test", lambda: command_running([os.devnull], {}))
+    with pytest.raises(Unavailable, match="The command of the tool server test cannot be run"):
+        await box.tools()
+
+
+async def test_the_last_words_of_a_command_that_dies_at_its_start_are_logged_without_what_is_secret(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    dies = "import os, sys; sys.exit('No such notes.\\n\\nI was given ' + os.environ['KEY'] + chr(27))"
+    given = {"KEY": "canary-0123456789"}
+    box = McpToolbox("test", lambda: command_running([sys.executable, "-c", dies], given), [*given.values()])
+    with pytest.raises(Unavailable) as refused:
+        await box.tools()
+    await box.aclose()
+    assert str(refused.value) == (
+        "The tool server test has ended, or cannot be reached. The log has its last words."
+    )
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "moot.tools.mcp"]
+    assert told == "the tool server test ended with the words: I was given [secret]"

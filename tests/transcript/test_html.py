@@ -1,0 +1,51 @@
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from moot.transcript.html import Work, element, listed, words
+from moot.whiteboard.render.elements import printable
+from tests.transcript.reading import Reading
+
+
+def test_an_element_is_closed_also_when_it_is_empty() -> None:
+    assert element("p") == "<p></p>"
+    assert element("p", "a", "<b>b</b>", class_="x", aria_label="y", id=None) == (
+        '<p class="x" aria-label="y">a<b>b</b></p>'
+    )
+    assert listed(["a", "b"], "ol", class_="x") == '<ol class="x"><li>a</li><li>b</li></ol>'
+
+
+def parsed(text: str) -> str:
+    """Put line feeds where a parser of HTML does: for a carriage return, alone or with a line feed after it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@given(st.text(), st.text())
+@example("\r\n", "\r")
+@example("a\r\r\n\n\r", "\n\r\n")
+@example("\0&#13;&amp", "'\"><p title=x>")
+def test_text_stays_text_between_tags_and_in_attributes(text: str, value: str) -> None:
+    (node,) = Reading(element("p", words(text), title=value)).nodes
+    assert {name: parsed(said) for name, said in node.attributes.items()} == {
+        "title": parsed(printable(value))
+    }
+    assert parsed(node.text) == parsed(printable(text))
+
+
+def test_it_is_over_when_it_has_taken_long_enough() -> None:
+    times = iter([0.0, 2.0, 10.0, 11.0])
+    work = Work(3.0, lambda: next(times))
+    with work.going_on():
+        pass
+    assert not work.is_over
+    with work.going_on():
+        pass
+    assert work.is_over
+
+
+def test_work_that_fails_counts_too() -> None:
+    times = iter([0.0, 5.0])
+    work = Work(3.0, lambda: next(times))
+    with pytest.raises(ValueError, match="No"), work.going_on():
+        raise ValueError("No")
+    assert work.is_over

@@ -1,0 +1,59 @@
+"""What a run came to, as HTML."""
+
+from msgspec.structs import replace
+
+from moot.services.run_reports import Report
+from moot.transcript.html import words
+from moot.transcript.html_debate import minutes
+from moot.transcript.labels import Names
+from tests.transcript.reading import Reading, harmless
+from tests.transcript.samples import LESSON, REPORT
+
+NAMES = Names(alpha="Alpha", beta="Beta", gamma="Gamma")
+
+
+def read(report: Report) -> Reading:
+    return harmless(minutes(report, NAMES, lambda who: words(NAMES[who])))
+
+
+def test_the_summary_is_a_table_of_who_stands_where() -> None:
+    shown = read(REPORT)
+    assert shown.texts("tr")[:4] == [
+        "At firstIn the endPosition",
+        "AlphaSplit.Split, and measure.kept",
+        "Betano answer",
+        "GammaWait.Split.changed",
+    ]
+    assert shown.texts("div", "agreed") == ["AgreedThe cost has to be measured.It is slow."]
+    assert shown.texts("div", "disputed") == ["DisputedBeta would not split before."]
+
+
+def test_ranking_flips_and_claims_are_told_with_their_quotes() -> None:
+    shown = read(REPORT)
+    assert shown.texts("table", "ranking") == [
+        "1.Gamma2 points in 2 votes2.Alpha0.5 points in 1 vote2.Beta1 point in 2 votes"
+    ]
+    (flips,) = shown.texts("ul", "flips")
+    assert flips.startswith(
+        "Gamma went from “Wait.” to “Split.” after an argument of Alpha I change my position."
+    )
+    assert flips.endswith("Beta went from “Keep” to “Wait” Wait!")
+    assert shown.texts("ol", "claims")[0].startswith("The teams block each other.for Alpha they block")
+    assert shown.texts("span", "minority") == ["minority"]
+    assert "against Alpha we measured it twice" in shown.texts("ol", "claims")[0]
+
+
+def test_whoever_gave_no_answer_is_named_with_the_reason() -> None:
+    assert read(REPORT).texts("ul", "missing") == ["Beta: Key rejected for b (HTTP 401)."]
+
+
+def test_a_run_in_which_nothing_was_found_has_no_minutes() -> None:
+    shown = read(replace(LESSON, decisions=(), agreed=None, status="completed", unpriced=0))
+    assert [node.name for node in shown.nodes] == ["section", "p"]
+    assert shown.texts("p") == ["5,000 tokens in, 600 out, $0.25"]
+
+
+def test_first_answers_that_do_not_agree_are_said_not_to() -> None:
+    assert LESSON.agreed is not None
+    shown = read(replace(LESSON, agreed=replace(LESSON.agreed, agree=False)))
+    assert "The first answers do not agree. All say yes." in shown.texts("p")

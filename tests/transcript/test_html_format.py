@@ -1,0 +1,209 @@
+"""The page of a transcript: what it tells, and that nothing in it is more than text."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from moot.transcript.html_format import POLICY, Page
+from moot.types.drawing import DrawCode, DrawLatex, DrawTable, DrawText
+from moot.types.faults import Fault
+from moot.types.participants import COLOURS, Participant
+from moot.types.versions import Turn
+from moot.whiteboard.state import EMPTY, replayed
+from tests.transcript.reading import Reading, harmless
+from tests.transcript.samples import (
+    DISCUSSION,
+    FILES,
+    HOSTILE,
+    LESSON,
+    MESSAGES,
+    NOTES,
+    REPORT,
+    asked,
+    said,
+    turns,
+)
+from tests.whiteboard.lesson import LESSON as DRAWN
+from tests.whiteboard.lesson import board_of
+
+NAMED = ("Alpha", "Beta", "Gamma")
+KEPT = {
+    "id",
+    "mode",
+    "status",
+    "role",
+    "participant",
+    "because_of",
+    "message",
+    "stage",
+    "run",
+    "next",
+    "by",
+    "type",
+}
+
+
+def told() -> str:
+    page = Page()
+    return (
+        page.begin(DISCUSSION)
+        + page.said(turns(MESSAGES), FILES)
+        + page.found(REPORT)
+        + page.end(replayed(DRAWN))
+    )
+
+
+def test_everything_is_told_and_in_its_order() -> None:
+    read = harmless(told())
+    assert read.texts("h1") == read.texts("title") == ["Shall we split it?"]
+    assert read.texts("li")[:3] == ["Alpha a/one", "Beta b/two", "Gamma c/three"]
+    assert read.texts("h3", "name") == ["Person", "Alpha", "Beta", "Gamma", "Alpha", "Gamma", "Alpha"]
+    assert read.texts("h2") == ["First answers", "Having read each other", "Synthesis", "Minutes"]
+    words = [
+        "Split it now.",
+        "Wait a quar",
+        "I keep my position.",
+        "I change my position.",
+        "Split it, in steps.",
+    ]
+    assert read.texts("div", "words") == ["Shall we split it?", *words]
+    assert [text.split() for text in read.texts("details")] == [
+        ["ThinkingThe", "teams", "wait."],
+        ["DetailsFigures:", "none."],
+    ]
+    assert read.texts("p", "trouble") == ["Key rejected for b (HTTP 401).", "Cut off here."]
+    assert read.texts("p", "files") == ["With notes.txt"]
+    assert read.texts("footer")[0] == "1,200 tokens in, 34 out · $0.0123 · 1.5 s"
+    assert read.texts("time")[0] == "2026-11-15 12:00 UTC"
+    assert read.texts("figcaption") == ["The whiteboard at the end"]
+
+
+def test_it_needs_nothing_but_itself() -> None:
+    page = told()
+    assert f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">' in page
+    assert page.index("Content-Security-Policy") < page.index("<style>")
+    assert "<script" not in page
+    assert not re.search(r"(src|href)=\"(?!#)", page)
+
+
+def test_everybody_has_a_colour_that_stays() -> None:
+    read = Reading(told())
+    cards = [node.attributes["style"] for node in read.nodes if node.name == "article"]
+    alpha, beta, gamma = (f"--own:{one}" for one in COLOURS[:3])
+    assert cards == ["--own:var(--soft)", alpha, beta, gamma, alpha, gamma, alpha]
+    chips = {
+        node.text: node.attributes["style"]
+        for node in read.nodes
+        if node.name == "span" and node.text in NAMED
+    }
+    assert chips == {"Alpha": alpha, "Beta": beta, "Gamma": gamma}
+
+
+@pytest.mark.parametrize(
+    ("own", "shown"), [("#123abc", "#123abc"), ("", COLOURS[0]), ("red;x:url(//a)", COLOURS[0])]
+)
+def test_a_colour_of_ones_own_is_kept_if_it_is_one(own: str, shown: str) -> None:
+    first, *others = DISCUSSION.participants
+    page = Page()
+    read = harmless(
+        page.begin(replace(DISCUSSION, participants=(replace(first, colour=own), *others))) + page.end(EMPTY)
+    )
+    assert [node.attributes["style"] for node in read.nodes if node.text == "Alpha"] == [f"--own:{shown}"]
+
+
+def test_a_quote_leads_to_the_answer_that_it_is_from() -> None:
+    page = Page()
+    read = Reading(page.begin(DISCUSSION) + page.found(REPORT) + page.end(EMPTY))
+    assert {node.attributes["href"] for node in read.nodes if node.name == "a"} == {"#msg_1"}
+
+
+def test_whom_a_message_is_for_and_what_was_done_beside_speaking_is_said() -> None:
+    acted = said(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
+    page = Page()
+    text = page.begin(DISCUSSION) + page.said(turns([asked(audience=("beta",)), acted]), {}) + page.end(EMPTY)
+    read = harmless(text)
+    assert "only for Beta" in read.texts("span", "model")
+    assert read.texts("p", "acts") == ["On the board: open"]
+
+
+def test_a_lesson_is_told_with_its_director_and_how_it_ended() -> None:
+    page = Page()
+    read = harmless(page.begin(DISCUSSION) + page.found(LESSON) + page.end(EMPTY))
+    assert read.texts("li")[3:] == [
+        "Alpha has the word. It begins.",
+        "The person has the word. A question was asked.",
+        "It is over. All is said.",
+    ]
+    assert read.texts("p", "spent") == [
+        "Stopped. 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known"
+    ]
+    assert "The first answers agree. All say yes." in read.texts("p")
+    assert "Minutes" not in read.texts("h2")
+
+
+def test_rounds_have_headings_and_single_answers_have_none() -> None:
+    page = Page()
+    rounds = [said(place, "So.", "round", round=number) for number in (0, 1) for place in (0, 1)]
+    text = page.begin(DISCUSSION) + page.said(turns([asked(), *rounds, said(0, "So.", "answer")]), {})
+    assert Reading(text + page.end(EMPTY)).texts("h2") == ["Round 1", "Round 2"]
+
+
+def test_a_board_that_was_closed_is_shown_as_it_was_before() -> None:
+    page = Page()
+    closed = replace(board_of(DrawText(content="Round", x=0, y=0)), open=False)
+    assert "Round" in harmless(page.begin(DISCUSSION) + page.end(closed)).texts("text")
+
+
+def poisoned(value: Any, poison: str) -> Any:
+    """Put a text into every place of a value that can hold any."""
+    match value:
+        case str():
+            return poison
+        case Fault():
+            return replace(value, message=poison)
+        case tuple():
+            return tuple(poisoned(one, poison) for one in value)
+        case Struct():
+            names = [one.name for one in fields(value) if one.name not in KEPT]
+            return replace(value, **{name: poisoned(getattr(value, name), poison) for name in names})
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("poison", HOSTILE)
+def test_no_text_anywhere_becomes_more_than_text(poison: str) -> None:
+    page = Page()
+    people = tuple(Participant(who.id, poison, poison) for who in DISCUSSION.participants)
+    discussion = replace(DISCUSSION, title=poison, participants=people)
+    drawn = board_of(
+        DrawText(content=poison, x=0, y=0, element_id=poison[:40]),
+        DrawLatex(latex=poison, x=0, y=0),
+        DrawCode(code=poison, language=poison[:20], x=0, y=0),
+        DrawTable(data=((poison, poison), (poison, poison)), x=0, y=0, width=300, height=100),
+    )
+    markup = "".join(
+        [
+            page.begin(discussion),
+            page.said(
+                turns([poisoned(one, poison) for one in MESSAGES]), {poison: replace(NOTES, name=poison)}
+            ),
+            page.found(poisoned(REPORT, poison)),
+            page.found(poisoned(LESSON, poison)),
+            page.end(drawn),
+        ]
+    )
+    harmless(markup)
+    assert markup.encode()
+
+
+@given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), max_size=6).map("\n".join))
+def test_no_mixture_of_them_does_either(poison: str) -> None:
+    page = Page()
+    earlier = said(0, poison, model=poison, version=1, versions=2)
+    told = [Turn(said(0, poison, thoughts=poison), (earlier,)), Turn(said(1, poison * 2))]
+    harmless(page.begin(replace(DISCUSSION, title=poison)) + page.said(told, {}) + page.end(EMPTY))

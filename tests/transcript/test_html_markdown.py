@@ -1,0 +1,114 @@
+"""Markdown as HTML that can do nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.transcript.formulas import Formulas
+from moot.transcript.html import Work
+from moot.transcript.html_markdown import LONGEST, Rendering
+from tests.transcript.reading import harmless
+from tests.transcript.samples import HOSTILE
+
+render = Rendering(Formulas(Work(600.0)), Work(600.0))  # for all tests of this file
+
+
+def test_what_markdown_can_say_is_said() -> None:
+    markdown = """\
+# Title
+One *two* **three** ~~four~~ `five`
+next line
+[web](https://example.org "A title") <https://example.org/a> [post](mailto:a@example.org)
+
+3. three
+4. four
+
+> quote
+
+| a | b |
+|---|--:|
+| 1 | 2 |
+
+```py
+x < y
+```
+
+---
+"""
+    assert render(markdown) == snapshot("""\
+<h4>Title</h4>
+<p>One <em>two</em> <strong>three</strong> <s>four</s> <code>five</code><br />
+next line<br />
+<a href="https://example.org" title="A title" rel="noopener noreferrer nofollow">web</a> <a href="https://example.org/a" rel="noopener noreferrer nofollow">https://example.org/a</a> <a href="mailto:a@example.org" rel="noopener noreferrer nofollow">post</a></p>
+<ol start="3">
+<li>three</li>
+<li>four</li>
+</ol>
+<blockquote>
+<p>quote</p>
+</blockquote>
+<table>
+<thead>
+<tr>
+<th>a</th>
+<th style="text-align:right">b</th>
+</tr>
+</thead>
+<tbody>
+<tr>
+<td>1</td>
+<td style="text-align:right">2</td>
+</tr>
+</tbody>
+</table>
+<pre><code class="language-py">x &lt; y
+</code></pre>
+<hr />
+""")
+
+
+@pytest.mark.parametrize("poison", HOSTILE)
+def test_nothing_else_comes_of_it(poison: str) -> None:
+    harmless(render(poison))
+
+
+@given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=12)), max_size=8).map(" ".join))
+def test_nor_of_any_mixture(poison: str) -> None:
+    harmless(render(poison))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:image/png;base64,AA",
+        "file:///x",
+        "//example.org",
+        "/x",
+        "x.html",
+        "#msg_1",
+        "ftp://x",
+    ],
+)
+def test_only_links_to_the_web_and_to_people_are_links(url: str) -> None:
+    assert "href" not in render(f"[a]({url}) ![b]({url})")
+
+
+def test_an_image_is_a_link_and_inside_of_a_link_its_words() -> None:
+    assert render("![A cat](https://example.org/cat.png)") == (
+        '<p><a href="https://example.org/cat.png" rel="noopener noreferrer nofollow">A cat</a></p>\n'
+    )
+    assert "https://example.org/a.png" in render("![](https://example.org/a.png)").split(">")[2]
+    nested = render("[![A cat](https://example.org/a.png)](https://example.org/b)")
+    assert nested.count("<a ") == 1
+    assert ">A cat</a>" in nested
+
+
+def test_headings_stand_below_those_of_the_page() -> None:
+    assert [node.name for node in harmless(render("# a\n\n## b\n\n#### c")).nodes] == ["h4", "h5", "h6"]
+
+
+def test_what_is_too_long_or_too_much_is_shown_as_it_is_written() -> None:
+    assert render("*" * (LONGEST + 1)).startswith("<pre>***")
+    assert Rendering(work=Work(0.0))("*a* <b>") == "<pre>*a* &lt;b&gt;</pre>"

@@ -1,0 +1,197 @@
+"""A transcript as Markdown, as it is read."""
+
+from inline_snapshot import snapshot
+from msgspec.structs import replace
+
+from moot.transcript.markdown_format import Markdown
+from moot.whiteboard.state import EMPTY, replayed
+from tests.transcript.samples import DISCUSSION, FILES, LESSON, MESSAGES, REPORT, asked, said, turns
+from tests.whiteboard.lesson import LESSON as DRAWN
+
+
+def test_a_debate() -> None:
+    form = Markdown()
+    told = form.begin(DISCUSSION) + form.said(turns(MESSAGES), FILES) + form.found(REPORT) + form.end(EMPTY)
+    assert told == snapshot("""\
+# Shall we split it?
+
+Debate, 2026-11-15 12:00 UTC
+
+- Alpha: a/one
+- Beta: b/two
+- Gamma: c/three
+
+## Person
+
+Shall we split it?
+
+With notes.txt
+
+*2026-11-15 12:00 UTC*
+
+## Alpha · First answers · a/one
+
+> **Thinking**
+>
+> The teams wait.
+
+**Split** it now.
+
+*2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
+
+## Beta · First answers · b/two
+
+**Key rejected for b (HTTP 401).**
+
+*2026-11-15 12:01 UTC, 1.5 s*
+
+## Gamma · First answers · c/three
+
+Wait a quar
+
+> **Details**
+>
+> Figures: none.
+
+**Cut off here.**
+
+*2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
+
+## Alpha · Having read each other · a/one
+
+I keep my position.
+
+*2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
+
+## Gamma · Having read each other · c/three
+
+I change my position.
+
+*2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
+
+## Alpha · Synthesis · a/one
+
+Split it, in steps.
+
+*2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
+
+## Minutes
+
+Two want to split, one does not.
+
+### Agreed
+
+- The cost has to be measured.
+- It is slow.
+
+### Disputed
+
+- Beta would not split before.
+
+Gamma was won over.
+
+| | At first | In the end | Position |
+| --- | --- | --- | --- |
+| Alpha | Split. | Split, and measure. | kept |
+| Beta |  |  | no answer |
+| Gamma | Wait. | Split. | changed |
+
+### Without an answer
+
+- Beta: Key rejected for b (HTTP 401).
+
+### Ranking
+
+- Place 1: Gamma, 2 points in 2 votes
+- Place 2: Alpha, 0.5 points in 1 vote
+- Place 2: Beta, 1 point in 2 votes
+
+### Changes of mind
+
+- Gamma went from “Wait.” to “Split.” after an argument of Alpha: “I change my position.”
+- Beta went from “Keep” to “Wait”: “Wait!”
+
+### Claims
+
+1. The teams block each other.
+   - for: Alpha: “they block each other”
+   - for: Gamma: “every single week”
+
+2. The cost is not known. (minority)
+   - for: Beta: “nobody has measured it”
+   - against: Alpha: “we measured it twice”
+
+*In all: 5,000 tokens in, 600 out, $0.25*
+
+---
+
+""")
+
+
+def test_a_lesson() -> None:
+    form = Markdown()
+    turn = said(0, "Look.", "turn", script='[{"type":"action","name":"wb_open","params":{}}]')
+    told = form.begin(DISCUSSION) + form.said(turns([asked(audience=("beta",)), turn]), {})
+    assert told + form.found(LESSON) + form.end(replayed(DRAWN)) == snapshot("""\
+# Shall we split it?
+
+Debate, 2026-11-15 12:00 UTC
+
+- Alpha: a/one
+- Beta: b/two
+- Gamma: c/three
+
+## Person · only for Beta
+
+Shall we split it?
+
+*2026-11-15 12:00 UTC*
+
+## Alpha · a/one
+
+Look.
+
+On the board: open
+
+*2026-11-15 12:01 UTC, 1,200 tokens in, 34 out, $0.0123, 1.5 s*
+
+The first answers agree. All say yes.
+
+### How the director decided
+
+1. Alpha has the word. It begins.
+1. The person has the word. A question was asked.
+1. It is over. All is said.
+
+*Stopped. In all: 5,000 tokens in, 600 out, $0.25, and 2 calls whose price is not known*
+
+---
+
+On the whiteboard at the end: text-1, chart-1, chart-2, latex-1, table-1, code-1, sun, line-1.
+
+""")
+
+
+def test_names_and_titles_are_no_markdown_and_stay_on_their_line() -> None:
+    form = Markdown()
+    title = "A\n# <script> [x](y) `z` | *w*"
+    assert form.begin(replace(DISCUSSION, title=title)).splitlines()[0] == (
+        r"# A \# \<script> \[x\](y) \`z\` \| \*w\*"
+    )
+
+
+def test_what_is_found_begins_no_list_and_no_quotation() -> None:
+    assert REPORT.summary is not None
+    for words, line in (
+        ("1. One", r"1\. One"),
+        ("> Two", r"\> Two"),
+        ("- Three", r"\- Three"),
+        ("4 four", "4 four"),
+    ):
+        told = Markdown().found(replace(REPORT, summary=replace(REPORT.summary, overview=words)))
+        assert told.splitlines()[2] == line
+
+
+def test_thinking_cannot_leave_its_quotation() -> None:
+    told = Markdown().said(turns([said(0, "So.", thoughts="One\n\n## Beta\nTwo")]), {})
+    assert "> One\n>\n> ## Beta\n> Two\n\nSo." in told

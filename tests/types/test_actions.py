@@ -1,0 +1,158 @@
+import pytest
+from hypothesis import given
+
+from moot.types.actions import KINDS, WHITEBOARD, Action, PlayVideo, allowed, name_of, params_of, read_action
+from moot.types.drawing import ChartData, Delete, DrawChart, DrawLine, DrawShape, DrawTable, DrawText, Open
+from moot.types.errors import ActionRefused
+from moot.types.modes import LessonRole
+from tests.whiteboard.ledgers import ACTIONS
+
+AT = {"x": 10, "y": 20}
+EVERYTHING = {
+    *("wb_open", "wb_close", "wb_clear", "wb_delete", "wb_edit_code"),
+    *(f"wb_draw_{kind}" for kind in ("text", "shape", "chart", "latex", "table", "line", "code")),
+    *("spotlight", "laser", "play_video"),
+}
+
+
+def why_not(name: str, params: object, role: LessonRole | None = "teacher") -> str:
+    with pytest.raises(ActionRefused) as refused:
+        read_action(name, params, role)
+    return str(refused.value)
+
+
+def test_these_are_all_the_actions() -> None:
+    assert set(KINDS) == EVERYTHING
+
+
+def test_teachers_may_do_everything_and_the_others_draw() -> None:
+    assert set(allowed("teacher")) == EVERYTHING
+    assert allowed("student") == allowed("assistant") == allowed(None) == WHITEBOARD
+    assert EVERYTHING - set(WHITEBOARD) == {"spotlight", "laser", "play_video"}
+
+
+def test_an_action_is_read_from_its_name_and_its_params() -> None:
+    assert read_action("wb_draw_text", {"content": "Hi", **AT}, None) == DrawText(content="Hi", x=10, y=20)
+    assert read_action("play_video", {"elementId": "v1"}, "teacher") == PlayVideo(element_id="v1")
+
+
+def test_what_has_no_params_needs_none() -> None:
+    assert read_action("wb_open", None, "student") == Open()
+    assert read_action("wb_open", {}, "student") == Open()
+
+
+def test_numbers_may_come_as_text_and_text_as_numbers() -> None:
+    read = read_action("wb_draw_text", {"content": 42, "x": "10", "y": "20.5"}, None)
+    assert read == DrawText(content="42", x=10, y=20.5)
+
+
+def test_what_is_unknown_or_null_is_as_if_it_were_not_there() -> None:
+    params = {"shape": "circle", "fillColor": None, "elementId": None, "opacity": 0.5, **AT}
+    assert read_action("wb_draw_shape", params, None) == DrawShape(shape="circle", x=10, y=20)
+
+
+def test_a_single_series_need_not_be_in_a_list_of_series() -> None:
+    params = {"chartType": "bar", "data": {"labels": [2025, 2026], "series": [1, "2"]}, **AT}
+    data = ChartData(labels=("2025", "2026"), series=((1, 2),))
+    assert read_action("wb_draw_chart", params, None) == DrawChart(chart_type="bar", x=10, y=20, data=data)
+
+
+def test_cells_of_a_table_may_be_numbers_or_nothing() -> None:
+    read = read_action("wb_draw_table", {"data": [["n", "n²"], [2, 4], [3, None]], **AT}, None)
+    assert read == DrawTable(x=10, y=20, data=(("n", "n²"), ("2", "4"), ("3", "")))
+
+
+def test_heads_of_a_line_are_told_by_its_points() -> None:
+    params = {"startX": 0, "startY": 0, "endX": 9, "endY": 9, "points": ["", "arrow"]}
+    read = read_action("wb_draw_line", params, None)
+    assert read == DrawLine(start_x=0, start_y=0, end_x=9, end_y=9, points=("", "arrow"))
+
+
+def test_an_unknown_action_is_refused_with_those_there_are() -> None:
+    assert why_not("wb_paint", {}, "student") == (
+        "There is no action 'wb_paint'. There are wb_open, wb_close, wb_clear, wb_delete, wb_draw_text, wb_draw_shape, "
+        "wb_draw_chart, wb_draw_latex, wb_draw_table, wb_draw_line, wb_draw_code, wb_edit_code."
+    )
+
+
+def test_what_only_teachers_do_is_refused_to_the_others() -> None:
+    assert why_not("laser", {"elementId": "a"}, "student").startswith(
+        "laser is for teachers. A student has wb_open,"
+    )
+    assert why_not("laser", {"elementId": "a"}, None).startswith(
+        "laser is for teachers. A participant has wb_open,"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "why"),
+    [
+        ("wb_draw_text", {"content": "a", "x": 1}, "wb_draw_text: Object missing required field `y`."),
+        (
+            "wb_draw_text",
+            {"content": "a", "x": "left", "y": 1},
+            "wb_draw_text: x: Expected `float`, got `str`.",
+        ),
+        ("wb_draw_text", {"content": "a", "x": 9000, "y": 1}, "wb_draw_text: x: Expected `float` <= 3000.0."),
+        (
+            "wb_draw_shape",
+            {"shape": "star", **AT},
+            "wb_draw_shape: shape: Invalid enum value 'star'; there are circle, rectangle, triangle.",
+        ),
+        (
+            "wb_draw_line",
+            {"startX": 0, "startY": 0, "endX": 1, "endY": 1, "points": ["", "tail"]},
+            "wb_draw_line: points[1]: Invalid enum value 'tail'; there are \"\", arrow, dot.",
+        ),
+        (
+            "wb_draw_text",
+            {"content": "a", "color": "url(http://a)", **AT},
+            "wb_draw_text: color: write a colour as #rrggbb, such as #4a7c59, or by a plain name, such as red.",
+        ),
+        (
+            "wb_delete",
+            {"elementId": "the box"},
+            "wb_delete: elementId: an id is letters, digits, dots, colons, hyphens and underscores.",
+        ),
+        (
+            "wb_edit_code",
+            {"elementId": "c", "operation": "delete_lines", "lineIds": ["3"]},
+            "wb_edit_code: lineIds[0]: a line is called L1, L2 and so on.",
+        ),
+        (
+            "wb_edit_code",
+            {"elementId": "c", "operation": "replace_lines", "content": "x"},
+            "wb_edit_code: replace_lines needs lineIds.",
+        ),
+        ("wb_clear", ["now"], "wb_clear: its params are to be an object with the fields that it needs."),
+        (
+            "wb_draw_table",
+            {"data": [["a"] * 13], **AT},
+            "wb_draw_table: data[0]: Expected `array` of length <= 12.",
+        ),
+    ],
+)
+def test_wrong_params_are_refused_with_the_field_and_the_reason(name: str, params: object, why: str) -> None:
+    assert why_not(name, params) == why
+
+
+def test_a_refusal_is_short_whatever_was_written() -> None:
+    assert len(why_not("x" * 100_000, {})) < 500
+    assert len(why_not("wb_draw_shape", {"shape": "x" * 100_000, **AT})) < 500
+
+
+def test_params_are_told_without_what_was_not_given() -> None:
+    assert params_of(Delete(element_id="a")) == {"elementId": "a"}
+    assert params_of(DrawShape(shape="circle", x=1, y=2)) == {
+        "shape": "circle",
+        "x": 1,
+        "y": 2,
+        "width": 200,
+        "height": 100,
+        "fillColor": "#5b8def",
+    }
+
+
+@given(ACTIONS)
+def test_what_is_told_is_read_again(action: Action) -> None:
+    assert read_action(name_of(action), params_of(action), "teacher") == action

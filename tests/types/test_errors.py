@@ -1,0 +1,54 @@
+import re
+
+import pytest
+
+from moot.types import errors
+from moot.types.errors import MootError, NotFound, ProviderError, UsageError, wanted_by
+from moot.types.faults import fault
+
+BRANCH = re.compile(r"^([│├└─\s]*)([A-Z]\w+)(?:\s|$)")
+
+
+def drawn() -> dict[str, str]:
+    """Read the parent of each error from the tree in the module's docstring."""
+    tree = (errors.__doc__ or "").split("\n\n", 1)[1]
+    path: list[str] = []
+    parents = {}
+    for line in tree.splitlines():
+        if found := BRANCH.match(line):
+            depth = len(found[1]) // 4
+            path[depth:] = [found[2]]
+            parents[found[2]] = path[depth - 1] if depth else "Exception"
+    return parents
+
+
+def written() -> dict[str, str]:
+    return {
+        thing.__name__: thing.__bases__[0].__name__
+        for thing in vars(errors).values()
+        if isinstance(thing, type) and issubclass(thing, Exception)
+    }
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
+    assert drawn() == written()
+
+
+def test_everything_raised_on_purpose_is_a_moot_error() -> None:
+    assert all(issubclass(getattr(errors, name), MootError) for name in written())
+
+
+def test_a_provider_error_carries_its_fault_and_speaks_its_words() -> None:
+    trouble = fault("auth", "Key rejected for openai.")
+    error = ProviderError(trouble)
+    assert error.fault is trouble
+    assert str(error) == "Key rejected for openai."
+
+
+def test_a_provider_that_failed_is_no_mistake_of_the_user() -> None:
+    assert not issubclass(ProviderError, UsageError)
+
+
+def test_what_is_not_found_says_which_field_asks_for_it() -> None:
+    with pytest.raises(NotFound, match=r"^persona: There is no persona 'x'\.$"), wanted_by("persona"):
+        raise NotFound("There is no persona 'x'.")

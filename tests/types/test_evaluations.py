@@ -1,0 +1,79 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.types.evaluations import (
+    MOST_ROUNDS,
+    Round,
+    Trial,
+    Verdict,
+    best,
+    outcome,
+    passes,
+    standing,
+    with_round,
+)
+
+
+def trial(*passed: bool) -> Trial:
+    return Trial(
+        id="trial_1",
+        message="msg_1",
+        judge="scripted/judge",
+        assertions=tuple("x" for _ in passed),
+        verdicts=verdicts(*passed),
+        rounds=(),
+        acceptance=None,
+        created_at=0.0,
+        accepted_at=None,
+    )
+
+
+def verdicts(*passed: bool) -> tuple[Verdict, ...]:
+    return tuple(Verdict(one, "Because.") for one in passed)
+
+
+def attempt(*passed: bool) -> Round:
+    return Round(
+        description="d", change="c", answer="a", verdicts=verdicts(*passed), cost=0.0, created_at=0.0
+    )
+
+
+def sizes() -> st.SearchStrategy[list[tuple[bool, ...]]]:
+    """A first judgement and those of some rounds, of as many assertions each."""
+    return st.integers(1, 5).flatmap(
+        lambda count: st.lists(st.tuples(*[st.booleans()] * count), min_size=1, max_size=20)
+    )
+
+
+@given(sizes())
+def test_only_what_is_strictly_better_than_all_before_is_better(judged: list[tuple[bool, ...]]) -> None:
+    first, *more = judged
+    now = trial(*first)
+    most = sum(first)
+    for one in more:
+        now = with_round(now, attempt(*one))
+        assert now.rounds[-1].better == (sum(one) > most)
+        most = max(most, sum(one))
+        assert passes(standing(now)) == most
+    found = best(now.rounds)
+    assert (found is None) == (most == sum(first))
+
+
+@given(sizes())
+def test_it_goes_on_until_all_pass_or_the_rounds_are_used(judged: list[tuple[bool, ...]]) -> None:
+    first, *more = judged
+    now = trial(*first)
+    for one in more:
+        if outcome(now) is not None:
+            break
+        now = with_round(now, attempt(*one))
+    assert len(now.rounds) <= MOST_ROUNDS
+    all_pass = any(all(one) for one in judged[: len(now.rounds) + 1])
+    assert (outcome(now) == "all_pass") == all_pass
+    assert (outcome(now) == "no_more_rounds") == (not all_pass and len(now.rounds) == MOST_ROUNDS)
+
+
+def test_a_round_that_passes_others_but_not_more_is_not_better() -> None:
+    now = with_round(trial(True, False), attempt(False, True))
+    assert best(now.rounds) is None
+    assert standing(now) == verdicts(True, False)

@@ -1,0 +1,216 @@
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from moot.types import events
+from moot.types.chunks import Usage
+from moot.types.debate import Claim, CrossModel, Flip, Ledger, PerModel, Place, Ranking, Summary, Voice
+from moot.types.drawing import Open
+from moot.types.events import (
+    ENDED_BY,
+    FINDINGS,
+    ActionDropped,
+    ActionTaken,
+    Agreed,
+    Answer,
+    ApprovalGiven,
+    ApprovalWanted,
+    BallotCast,
+    Decided,
+    Event,
+    Finding,
+    LedgerMade,
+    Notice,
+    Prompted,
+    RankingMade,
+    Reason,
+    Recapped,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+    Seat,
+    StageStarted,
+    SummaryMade,
+    TextDelta,
+    TextRetracted,
+    ThoughtDelta,
+    ToolCalled,
+    ToolReturned,
+    TurnEnded,
+    TurnStarted,
+    TurnStatus,
+)
+from moot.types.faults import fault
+from moot.types.participants import seat
+
+VOICE = Voice(participant="alpha", quote="It is round.", message="msg_2")
+SUMMARY = Summary(
+    original_prompt="Why?",
+    overview="They agreed.",
+    cross_model=CrossModel(agreements=("Round.",), disagreements=(), convergence_summary="At once."),
+    per_model=(
+        PerModel(
+            participant="alpha",
+            initial_summary="Square.",
+            refined_summary="Round.",
+            changed_position=True,
+            key_points=("No corners.",),
+        ),
+    ),
+)
+LEDGER = Ledger(
+    claims=(Claim(claim="It is round.", supporters=(VOICE,), minority=True),),
+    flips=(
+        Flip(
+            participant="alpha",
+            before="Square.",
+            after="Round.",
+            because_of="beta",
+            quote="It is round.",
+            message="msg_2",
+        ),
+    ),
+    unproven=1,
+)
+RANKING = Ranking(
+    places=(Place(participant="beta", points=1.5, votes=2),), ballots={"alpha": (("beta",), ("gamma",))}
+)
+DECODE = msgspec.json.Decoder(Event).decode
+ONE_OF_EACH: tuple[Event, ...] = (
+    RunStarted(participants=seat(("scripted/echo", "scripted/echo")), run="run_1", seq=1, at=0.5),
+    StageStarted(stage="answer"),
+    TurnStarted(participant="alpha", stage="answer", round=0, attempt=1, model="scripted/echo"),
+    TextDelta(participant="alpha", stage="answer", round=0, text="Round."),
+    ThoughtDelta(participant="alpha", stage="answer", round=0, text="Square?"),
+    TextRetracted(participant="alpha", stage="answer", round=0),
+    ToolCalled(
+        participant="alpha", stage="answer", round=0, call_id="call_1", name="look_up", arguments="{}"
+    ),
+    ApprovalWanted(
+        participant="alpha", stage="answer", round=0, call_id="call_1", name="notes/write", seconds=600.0
+    ),
+    ApprovalGiven(participant="alpha", stage="answer", round=0, call_id="call_1", answer="always"),
+    ToolReturned(
+        participant="alpha",
+        stage="answer",
+        round=0,
+        call_id="call_1",
+        name="notes/write",
+        content="Done.",
+        is_error=False,
+        seconds=0.5,
+    ),
+    Notice(kind="retry", message="Trying again.", participant="alpha"),
+    TurnEnded(
+        participant="alpha",
+        stage="answer",
+        round=0,
+        status="partial",
+        message=Answer("Rou", "Square?", "A detail."),
+        model="scripted/echo",
+        usage=Usage(1, 2),
+        cost=None,
+        fault=fault("network", "It broke."),
+        first_token=0.25,
+        latency=1.5,
+    ),
+    RunEnded(status="completed"),
+    Prompted(participant="alpha", stage="debate", round=0, message="msg_1"),
+    Agreed(basis="b", agree=True, reason="They do.", saved=0.5),
+    SummaryMade(basis="b", summary=SUMMARY, model="a/b", usage=Usage(1, 2), cost=0.1),
+    LedgerMade(basis="b", ledger=LEDGER),
+    BallotCast(basis="b", participant="alpha", order=(("beta",), ("gamma", "delta"))),
+    RankingMade(basis="b", ranking=RANKING),
+    ActionTaken(participant="alpha", stage="turn", round=0, id="act_1", action=Open()),
+    ActionDropped(participant="alpha", stage="turn", round=0, name="fly", reason="There is no such action."),
+    Decided(basis="b", turn=1, next="USER", reason="A question is open.", by="model"),
+    Recapped(basis="b", message="msg_1", title="A table", discussion="dis_1", recap="recap_1"),
+)
+
+
+def test_what_is_found_is_known_as_such() -> None:
+    assert set(FINDINGS) == set(get_args(Finding)) <= set(get_args(Event))
+
+
+def test_the_union_holds_every_event_there_is() -> None:
+    public = {
+        thing
+        for name, thing in vars(events).items()
+        if isinstance(thing, type) and issubclass(thing, events._Event) and not name.startswith("_")
+    }
+    assert public == set(get_args(Event)) == {type(event) for event in ONE_OF_EACH}
+
+
+def test_the_tags_are_exactly_these() -> None:
+    assert [msgspec.to_builtins(event)["type"] for event in ONE_OF_EACH] == [
+        "run_started",
+        "stage_started",
+        "turn_started",
+        "text_delta",
+        "thought_delta",
+        "text_retracted",
+        "tool_call",
+        "approval_wanted",
+        "approval",
+        "tool_result",
+        "notice",
+        "turn_ended",
+        "run_ended",
+        "prompted",
+        "agreed",
+        "summary",
+        "ledger",
+        "ballot",
+        "ranking",
+        "action",
+        "action_dropped",
+        "decision",
+        "recap",
+    ]
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: type(event).__name__)
+def test_an_event_survives_json(event: Event) -> None:
+    assert DECODE(msgspec.json.encode(event)) == event
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH[2:10], ids=lambda event: type(event).__name__)
+def test_an_event_of_a_turn_tells_where_it_takes_place(event: TurnStarted) -> None:
+    assert event.seat == Seat("alpha", "answer", 0)
+
+
+def test_every_reason_to_stop_has_an_ending_that_turns_and_runs_know() -> None:
+    assert ENDED_BY.keys() == set(get_args(Reason))
+    assert set(ENDED_BY.values()) <= set(get_args(TurnStatus)) & set(get_args(RunStatus))
+
+
+@given(st.text())
+def test_any_words_survive_json(words: str) -> None:
+    event = TextDelta(participant="alpha", stage="answer", round=0, text=words)
+    assert DECODE(msgspec.json.encode(event)) == event
+
+
+@pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: type(event).__name__)
+def test_an_event_does_not_change_once_it_is_made(event: Event) -> None:
+    with pytest.raises(AttributeError):
+        event.seq = 2  # type: ignore[misc]
+
+
+def test_what_a_reader_gets_of_a_turn_that_ended() -> None:
+    assert msgspec.to_builtins(ONE_OF_EACH[8]) == snapshot(
+        {
+            "type": "approval",
+            "run": "",
+            "seq": 0,
+            "at": 0.0,
+            "participant": "alpha",
+            "stage": "answer",
+            "round": 0,
+            "call_id": "call_1",
+            "answer": "always",
+        }
+    )

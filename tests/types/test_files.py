@@ -1,0 +1,45 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.types.files import NAME_LENGTH, label
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("notes.txt", "notes.txt"),
+        ("Grüße 世界.md", "Grüße 世界.md"),
+        ("../../x", "x"),
+        ("/etc/passwd", "passwd"),
+        ("C:\\Users\\ada\\cat.png", "cat.png"),
+        ("..\\..\\x", "x"),
+        ("a\0b.txt", "a b.txt"),
+        ("a\r\nSet-Cookie: b", "a Set-Cookie: b"),
+        ('"; filename=x', '"; filename=x'),
+        ("exe\u202etxt.png", "exe txt.png"),
+        ("line\u2028two", "line two"),
+        ("half \ud800", "half"),
+        ("  much   room .txt ", "much room .txt"),
+        ("x" * 300, "x" * NAME_LENGTH),
+        ("", "file"),
+        (".", "file"),
+        ("..", "file"),
+        ("/", "file"),
+        ("a/", "file"),
+        ("\t\n", "file"),
+    ],
+)
+def test_a_name_is_a_label_and_nothing_else(name: str, expected: str) -> None:
+    assert label(name) == expected
+
+
+@given(st.text())
+def test_whatever_a_file_is_called_its_label_is_one_short_line_without_a_path(name: str) -> None:
+    labelled = label(name)
+    assert 1 <= len(labelled) <= NAME_LENGTH
+    assert labelled.isprintable()
+    assert labelled == labelled.strip()
+    assert not {"/", "\\"} & set(labelled)
+    assert labelled not in {".", ".."}
+    assert label(labelled) == labelled

@@ -1,0 +1,75 @@
+from typing import Any
+
+import msgspec
+import pytest
+
+from moot.types.personas import CATEGORIES, PROPOSALS, PersonaChange, PersonaDraft, Proposal, Reply, level
+
+
+@pytest.mark.parametrize(("uses", "reached"), [(0, 1), (9, 1), (10, 2), (19, 2), (20, 3), (1000, 101)])
+def test_ten_uses_are_a_level(uses: int, reached: int) -> None:
+    assert level(uses) == reached
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"description": "Doubts."}, {"system_prompt": "Doubt."}, {"description": "a", "colour": "#AbCdEf"}],
+)
+def test_a_persona_says_what_it_is(said: dict[str, Any]) -> None:
+    assert msgspec.convert({"name": "Sceptic", **said}, PersonaDraft).name == "Sceptic"
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("system_prompt", {"name": "Sceptic", "description": "  "}),
+        ("name", {"description": "Doubts."}),
+        ("name", {"name": "", "description": "Doubts."}),
+        ("description", {"name": "Sceptic", "description": "x" * 4001}),
+        ("traits", {"name": "Sceptic", "description": "Doubts.", "traits": ["a"] * 21}),
+        ("traits", {"name": "Sceptic", "description": "Doubts.", "traits": ["x" * 61]}),
+        ("colour", {"name": "Sceptic", "description": "Doubts.", "colour": "red"}),
+        ("colour", {"name": "Sceptic", "description": "Doubts.", "colour": "#ffffff\n"}),
+        ("uses", {"name": "Sceptic", "description": "Doubts.", "uses": 1000}),
+    ],
+)
+def test_a_refusal_names_the_field(field: str, said: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError, match=field):
+        msgspec.convert(said, PersonaDraft)
+
+
+def test_a_change_holds_only_what_was_said() -> None:
+    change = msgspec.json.decode(b'{"colour": ""}', type=PersonaChange)
+    assert msgspec.to_builtins(change) == {"colour": ""}
+
+
+HYPATIA = {
+    "name": "Hypatia",
+    "category": "thinker",
+    "description": "You are Hypatia of Alexandria.",
+    "rationale": "She taught under pressure.",
+}
+
+
+def test_there_are_two_of_each_of_four_categories() -> None:
+    assert (CATEGORIES, PROPOSALS) == (("thinker", "figure", "role", "challenger"), 8)
+
+
+def test_a_proposal_fits_what_a_persona_is_made_of() -> None:
+    proposal = msgspec.convert(HYPATIA, Proposal)
+    draft = PersonaDraft(name=proposal.name, description=proposal.description, category=proposal.category)
+    assert msgspec.convert(msgspec.to_builtins(draft), PersonaDraft) == draft
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"category": "friend"}, {"name": ""}, {"description": ""}, {"name": "x" * 61}]
+)
+def test_what_could_be_no_persona_is_no_proposal(wrong: dict[str, str]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(HYPATIA | wrong, Proposal)
+
+
+def test_an_answer_may_be_empty_but_not_its_question() -> None:
+    assert msgspec.convert({"question": "Why?", "answer": ""}, Reply).answer == ""
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"question": "", "answer": "So."}, Reply)

@@ -1,0 +1,81 @@
+import re
+import time
+from unittest.mock import patch
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moot.types.primitives import Label, ModelName, Name, Title, is_loopback, new_id
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.2", "::1"])
+def test_this_machine_has_several_names(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "example", ""])
+def test_others_are_not_this_machine(host: str) -> None:
+    assert not is_loopback(host)
+
+
+SECONDS = st.integers(min_value=0, max_value=2**48 // 1000 - 1)
+
+
+def made_at(seconds: float) -> str:
+    with patch.object(time, "time", return_value=seconds):
+        return new_id("run")
+
+
+@given(SECONDS, SECONDS)
+def test_ids_sort_by_the_time_they_were_made(one: int, other: int) -> None:
+    earlier, later = sorted((one, other))
+    assert later == earlier or made_at(earlier) < made_at(later)
+
+
+def test_a_millisecond_is_enough_to_tell_two_apart() -> None:
+    assert made_at(1.001) < made_at(1.002)
+
+
+def test_ids_of_one_moment_differ() -> None:
+    with patch.object(time, "time", return_value=1.0):
+        assert len({new_id("run") for _ in range(1000)}) == 1000
+
+
+def test_an_id_says_what_it_names_and_has_no_letter_that_looks_like_another() -> None:
+    assert re.fullmatch(r"run_[0-9a-hjkmnp-tv-z]{26}", new_id("run"))
+
+
+@pytest.mark.parametrize("text", ["A", "Plain words", "Größe", "two  blanks", "x" * 60])
+def test_a_name_is_one_line_with_nothing_around_it(text: str) -> None:
+    assert msgspec.convert(text, Name) == text
+
+
+@pytest.mark.parametrize("text", ["", " ", " A", "A ", "A\n", "A\nB", "A\0B", "x" * 61])
+def test_what_is_no_name_is_refused(text: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(text, Name)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "A\0", "x" * 201])
+def test_a_title_shows_something(text: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(text, Title)
+
+
+def test_text_may_be_empty_but_has_no_nul_in_it() -> None:
+    assert msgspec.convert("", Label) == ""
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert("a\0b", Label)
+
+
+@pytest.mark.parametrize("text", ["openai/gpt-5", "openrouter/vendor/model:free", "scripted/echo"])
+def test_a_model_is_written_with_its_provider(text: str) -> None:
+    assert msgspec.convert(text, ModelName) == text
+
+
+@pytest.mark.parametrize("text", ["", "gpt-5", "/gpt-5", "openai/", "open ai/gpt", "a/b c", "a/b\n"])
+def test_what_is_no_model_is_refused(text: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(text, ModelName)

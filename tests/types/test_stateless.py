@@ -1,0 +1,203 @@
+"""What clients send and get, in the very words of the wire."""
+
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from inline_snapshot import snapshot
+
+from moot.types.stateless import (
+    FRAMES,
+    NAMES,
+    ActionEvent,
+    AgentEnd,
+    AgentResponse,
+    AgentStart,
+    ChatEvent,
+    ChatRequest,
+    CueUser,
+    DirectorState,
+    Done,
+    Drawn,
+    DroppedEvent,
+    Error,
+    TextEvent,
+    Thinking,
+)
+from tests.lessons import MIRA, body, drawn, response, state
+
+
+def read(**changes: Any) -> ChatRequest:
+    return msgspec.convert(body(MIRA, **changes), ChatRequest)
+
+
+def told(event: ChatEvent) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(FRAMES[type(event)](event)))
+
+
+def test_every_event_has_a_name_and_a_frame() -> None:
+    assert set(get_args(ChatEvent)) == NAMES.keys() == FRAMES.keys()
+    assert len(set(NAMES.values())) == len(NAMES)
+
+
+def test_events_have_the_fields_that_other_programs_know() -> None:
+    events: list[ChatEvent] = [
+        Thinking(stage="director"),
+        Thinking(stage="agent_loading", agent_id="mira"),
+        AgentStart(message_id="m", agent_id="mira", agent_name="Mira"),
+        AgentStart(
+            message_id="m", agent_id="mira", agent_name="Mira", agent_avatar="owl", agent_color="#4a7c59"
+        ),
+        TextEvent(content="Yes.", message_id="m"),
+        ActionEvent(action_id="a", action_name="wb_open", params={}, agent_id="mira", message_id="m"),
+        DroppedEvent(action_name="fly", reason="There is no action 'fly'.", agent_id="mira", message_id="m"),
+        AgentEnd(message_id="m", agent_id="mira"),
+        CueUser(),
+        CueUser(from_agent_id="mira", prompt="And you?"),
+        Error(message="Request interrupted"),
+    ]
+    assert [told(event) for event in events] == snapshot(
+        [
+            {"type": "thinking", "data": {"stage": "director"}},
+            {"type": "thinking", "data": {"stage": "agent_loading", "agentId": "mira"}},
+            {"type": "agent_start", "data": {"messageId": "m", "agentId": "mira", "agentName": "Mira"}},
+            {
+                "type": "agent_start",
+                "data": {
+                    "messageId": "m",
+                    "agentId": "mira",
+                    "agentName": "Mira",
+                    "agentAvatar": "owl",
+                    "agentColor": "#4a7c59",
+                },
+            },
+            {"type": "text_delta", "data": {"content": "Yes.", "messageId": "m"}},
+            {
+                "type": "action",
+                "data": {
+                    "actionId": "a",
+                    "actionName": "wb_open",
+                    "params": {},
+                    "agentId": "mira",
+                    "messageId": "m",
+                },
+            },
+            {
+                "type": "action_dropped",
+                "data": {
+                    "actionName": "fly",
+                    "reason": "There is no action 'fly'.",
+                    "agentId": "mira",
+                    "messageId": "m",
+                },
+            },
+            {"type": "agent_end", "data": {"messageId": "m", "agentId": "mira"}},
+            {"type": "cue_user", "data": {}},
+            {"type": "cue_user", "data": {"fromAgentId": "mira", "prompt": "And you?"}},
+            {"type": "error", "data": {"message": "Request interrupted"}},
+        ]
+    )
+
+
+def test_done_tells_the_whole_state_with_nothing_left_out() -> None:
+    sketch = Drawn(action_name="wb_open", agent_id="mira", agent_name="Mira")
+    response = AgentResponse(agent_id="mira", agent_name="Mira", whiteboard_actions=(sketch,))
+    after = DirectorState(turn_count=1, agent_responses=(response,), whiteboard_ledger=(sketch,))
+    done = Done(total_actions=1, total_agents=1, agent_had_content=True, director_state=after)
+    assert told(done) == snapshot(
+        {
+            "type": "done",
+            "data": {
+                "totalActions": 1,
+                "totalAgents": 1,
+                "agentHadContent": True,
+                "directorState": {
+                    "turnCount": 1,
+                    "agentResponses": [
+                        {
+                            "agentId": "mira",
+                            "agentName": "Mira",
+                            "contentPreview": "",
+                            "actionCount": 0,
+                            "whiteboardActions": [
+                                {
+                                    "actionName": "wb_open",
+                                    "agentId": "mira",
+                                    "agentName": "Mira",
+                                    "params": {},
+                                }
+                            ],
+                        }
+                    ],
+                    "whiteboardLedger": [
+                        {"actionName": "wb_open", "agentId": "mira", "agentName": "Mira", "params": {}}
+                    ],
+                },
+            },
+        }
+    )
+    nothing = Done(total_actions=0, total_agents=0, agent_had_content=False, director_state=DirectorState())
+    assert told(nothing) == snapshot(
+        {
+            "type": "done",
+            "data": {
+                "totalActions": 0,
+                "totalAgents": 0,
+                "agentHadContent": False,
+                "directorState": {"turnCount": 0, "agentResponses": [], "whiteboardLedger": []},
+            },
+        }
+    )
+
+
+def test_a_state_that_was_told_can_be_sent_back() -> None:
+    sent = state(
+        response("mira", actionCount=1, whiteboardActions=[drawn("wb_open")]), ledger=(drawn("wb_open"),)
+    )
+    kept = read(directorState=sent).director_state
+    assert msgspec.json.decode(msgspec.json.encode(kept)) == sent
+
+
+def test_what_a_client_knows_besides_is_passed_over() -> None:
+    assert read(storeState={"stage": {"id": 1}, "language": "de"}, more=1).store_state.language == "de"
+
+
+@pytest.mark.parametrize("missing", ["messages", "storeState", "config", "model"])
+def test_what_must_be_there_is_named(missing: str) -> None:
+    asked = body(MIRA)
+    del asked[missing]
+    with pytest.raises(msgspec.ValidationError, match=f"`{missing}`"):
+        msgspec.convert(asked, ChatRequest)
+
+
+@pytest.mark.parametrize("missing", ["agentIds", "agents"])
+def test_so_are_the_agents(missing: str) -> None:
+    asked = body(MIRA)
+    del asked["config"][missing]
+    with pytest.raises(msgspec.ValidationError, match=rf"`{missing}` - at `\$.config`"):
+        msgspec.convert(asked, ChatRequest)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"messages": []},
+        {"storeState": None},
+        {"config": {"agentIds": []}},
+        {"config": {"maxTurns": 21}},
+        {"directorState": {"turnCount": -1}},
+        {"directorState": {"turnCount": 10**30}},
+        {"directorState": {"agentResponses": [response("mira", actionCount=-1)]}},
+        {"directorState": {"agentResponses": [response("mira", actionCount=10**30)]}},
+        {"apiKey": "two words"},
+        {"apiKey": "a\nb"},
+        {"apiKey": "a\n"},
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        read(**wrong)
+
+
+def test_a_request_does_not_show_its_key() -> None:
+    assert "sk-of-anna" not in repr(read(apiKey="sk-of-anna"))

@@ -1,0 +1,118 @@
+import pytest
+
+from moot.types.drawing import DrawLatex
+from moot.whiteboard.geometry import Box
+from moot.whiteboard.render.latex import MOST_WEIGHT, Unreadable, bare, formula, weight, written
+from tests.whiteboard.parsing import Node, parsed
+
+LESSONS = [
+    r"\frac{a}{b}",
+    r"\sum_{i=1}^{n} i^2 = \frac{n(n+1)(2n+1)}{6}",
+    r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}",
+    r"\begin{bmatrix}1&0\\0&1\end{bmatrix}^T_2 + \begin{pmatrix} a & b \\ c & d \end{pmatrix}^{-1}",
+    r"\int_0^\infty e^{-x^2}\,dx=\frac{\sqrt\pi}{2}",
+    r"\left(\frac{\left(a+\frac{1}{b}\right)^2}{\sqrt{c^2+d^2}}\right)^{\frac{1}{2}}",
+    r"f(x)=\begin{cases} \frac{x}{2} & x>0\\ -x & x<0\end{cases}",
+    r"\begin{align} a&=b\\ c&=d\end{align}",
+    r"1+\cfrac{1}{1+\cfrac{1}{1+\cfrac{1}{1+\cfrac{1}{x}}}}",
+    r"A = \begin{bmatrix}a_{11}&a_{12}&a_{13}\\a_{21}&a_{22}&a_{23}\\a_{31}&a_{32}&a_{33}\end{bmatrix}",
+    r"\vec{v}\cdot\nabla\varphi \in \mathbb{R}, \quad \lim_{x\to 0}\frac{\sin x}{x}=1",
+]
+BROKEN = [
+    r"\frac{a}{",
+    "{",
+    r"\left(",
+    "a & b",
+    r"\begin{matrix}",
+    r"\text{<b>x</b>}",
+    "\x07",
+    " ",
+    "^",
+    "&#0;",
+]
+HEAVY = [
+    r"\left(" * 30 + "x" + r"\right)" * 30,
+    r"\begin{matrix}" * 30 + "x" + r"\end{matrix}" * 30,
+    r"\boxed{a " * 40 + "x" + "}" * 40,
+    r"\left(\frac{1}{" * 30 + "x" + r"}\right)" * 30,
+    r"\phantom{a+" * 6 + "x" + "}" * 6,
+    r"\xrightarrow{a+" * 6 + "x" + "}" * 6,
+    "a" * 1000,
+    r"\text{" + "a" * 900 + r"}\left(\left(x\right)\right)\text{" + "b" * 50 + "}",
+]
+HOSTILE = [
+    r"\textcolor{url(http://example.org)}{x}",
+    r"\href{http://example.org}{x}",
+    r"\class{a}{x}",
+    r"\style{fill:url(http://example.org)}{x}",
+    r'\color{red" onload="x}{x}',
+    r"\input{/etc/hostname}",
+    r"\def\a{\a\a}\a",
+]
+
+
+def drawing(latex: str, color: str = "#123456") -> DrawLatex:
+    return DrawLatex(latex=latex, x=0, y=0, color=color)
+
+
+def painted(latex: str) -> Node:
+    return parsed(written(drawing(latex), Box(0, 0, 400, 80)))
+
+
+@pytest.mark.parametrize("latex", LESSONS)
+def test_what_lessons_write_is_drawn(latex: str) -> None:
+    laid = formula(latex)
+    assert laid.width > 0
+    assert laid.paths.startswith(("<path", "<rect"))
+
+
+@pytest.mark.parametrize("latex", ["$x$", "$$x$$", r"\(x\)", r"\[ x \]", " $x$ "])
+def test_the_signs_of_running_text_are_taken_off(latex: str) -> None:
+    assert bare(latex).strip() == "x"
+
+
+def test_signs_within_a_formula_stay() -> None:
+    assert bare(r"x \text{ costs } 5\$") == r"x \text{ costs } 5\$"
+
+
+@pytest.mark.parametrize("latex", BROKEN)
+def test_what_is_no_latex_is_shown_with_the_reason(latex: str) -> None:
+    with pytest.raises(Unreadable):
+        formula(latex)
+    texts = "".join(painted(latex).itertext())
+    assert texts.startswith("This LaTeX cannot be read.")
+
+
+@pytest.mark.parametrize("latex", HEAVY, ids=range(len(HEAVY)))
+def test_what_would_take_long_is_not_tried(latex: str) -> None:
+    with pytest.raises(Unreadable, match="too long or too deeply nested"):
+        formula(latex)
+
+
+def test_each_row_within_a_row_weighs_twice_as_much() -> None:
+    row = "<mrow><mi>a</mi><mi>b</mi></mrow>"
+    assert weight(parsed(row)[0]) == 1 + 2 * 2 * 2
+    assert weight(parsed(f"<mrow>{row}</mrow>")[0]) == 1 + 2 + 2 * 2 * 4
+    assert weight(parsed("<mrow>" * 500 + "</mrow>" * 500)) > MOST_WEIGHT
+
+
+@pytest.mark.parametrize("latex", HOSTILE)
+def test_nothing_but_paths_is_taken_over(latex: str) -> None:
+    tree = painted(latex)
+    attributes = {name for node in tree.iter() for name in node.attrib}
+    values = [value for node in tree.iter() for value in node.attrib.values()]
+    assert {node.tag for node in tree.iter()} <= {"g", "path", "rect", "line", "text"}
+    assert not {name for name in attributes if name.startswith("on") or "href" in name or name == "style"}
+    assert not [value for value in values if "url" in value or "http" in value]
+
+
+def test_a_formula_has_the_colour_that_was_asked_for() -> None:
+    assert '<g transform="' in written(drawing("x"), Box(0, 0, 400, 80))
+    assert painted("x")[0].get("fill") == "#123456"
+    assert [node.get("fill") for node in painted(r"x\textcolor{red}{y}").iter("path")] == [None, "red"]
+
+
+def test_a_formula_is_fitted_into_its_box() -> None:
+    small = written(drawing("x" * 100), Box(0, 0, 50, 20))
+    assert "scale(0.0" in small
+    assert "scale(1.5" in written(drawing("x"), Box(0, 0, 400, 80))

@@ -1,0 +1,62 @@
+import subprocess
+import sys
+from struct import unpack_from
+
+from moot.types.drawing import DrawCode, DrawText
+from moot.whiteboard.render.png import png, typed
+from moot.whiteboard.render.svg import svg
+from moot.whiteboard.state import EMPTY, replayed
+from tests.whiteboard.lesson import LESSON, board_of
+
+
+def size(picture: bytes) -> tuple[int, ...]:
+    return unpack_from(">II", picture, 16)
+
+
+def test_a_board_becomes_a_picture() -> None:
+    picture = png(replayed(LESSON))
+    assert picture.startswith(b"\x89PNG\r\n")
+    assert size(picture) == size(png(EMPTY))
+    assert size(picture)[0] == 1500
+
+
+def test_the_same_board_is_the_same_picture_in_another_process() -> None:
+    program = (
+        "import hashlib; from moot.board.png import png; from moot.board.replay import replayed;"
+        "from tests.board.lesson import LESSON; print(hashlib.sha256(png(replayed(LESSON))).hexdigest())"
+    )
+    told = {
+        subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+        for _ in range(2)
+    }
+    assert len(told) == 1
+
+
+def test_text_is_painted_with_the_fonts_that_come_along() -> None:
+    assert png(board_of(DrawText(content="Hello", x=0, y=0))) != png(
+        board_of(DrawText(content="World", x=0, y=0))
+    )
+
+
+def test_characters_that_no_font_has_are_boxes() -> None:
+    boxes = png(board_of(DrawText(content="白", x=0, y=0)))
+    assert boxes == png(board_of(DrawText(content="板", x=0, y=0)))
+    assert boxes != png(board_of(DrawText(content=" ", x=0, y=0)))
+
+
+def test_code_is_written_in_the_letters_of_a_typewriter() -> None:
+    code = typed(svg(board_of(DrawCode(code="aZ9 <x>", x=0, y=0))))
+    assert "\U0001d68a\U0001d689\U0001d7ff\u00a0&lt;\U0001d6a1&gt;</text>" in code
+
+
+def test_other_text_stays_as_it_is() -> None:
+    board = board_of(DrawText(content="Hello", x=0, y=0))
+    assert typed(svg(board)) == svg(board)
+
+
+def test_only_letters_change() -> None:
+    board = replayed(LESSON)
+    assert typed(svg(board)).count("<") == svg(board).count("<")
+    assert typed(typed(svg(board))) == typed(svg(board))

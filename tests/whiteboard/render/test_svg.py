@@ -1,0 +1,149 @@
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from moot.types.drawing import Close, DrawLatex, DrawShape, DrawText
+from moot.whiteboard.render.svg import EDGE, INK, PAPER, darkened, filters, svg
+from moot.whiteboard.state import EMPTY, Board, Entry, after, replayed
+from tests.whiteboard.ledgers import LEDGERS
+from tests.whiteboard.lesson import LESSON, board_of
+from tests.whiteboard.parsing import Node, parsed
+
+DRAWN = "{http://www.w3.org/2000/svg}g"
+
+
+def shown(*colour: float) -> list[float]:
+    """Do with a colour what the filter does."""
+    found = re.search(r'values="([^"]+)"', filters())
+    assert found is not None
+    values = [float(value) for value in found[1].split()]
+    rows = [values[at : at + 5] for at in range(0, 15, 5)]
+    return [
+        min(max(sum(share * part for share, part in zip(row, (*colour, 1, 1), strict=True)), 0), 1)
+        for row in rows
+    ]
+
+
+def test_white_becomes_dark_and_black_light() -> None:
+    assert max(shown(1, 1, 1)) < 0.13
+    assert min(shown(0, 0, 0)) > 0.9
+
+
+def test_a_hue_stays_what_it_is() -> None:
+    red, green, blue = shown(0.7, 0.1, 0.1)
+    assert red > max(green, blue)
+    red, green, blue = shown(0.1, 0.2, 0.7)
+    assert blue > max(red, green)
+
+
+def test_code_is_light_on_dark_already_and_all_else_is_darkened() -> None:
+    root = parsed(svg(replayed(LESSON), dark=True))[0]
+    paper = root.find("{*}rect")
+    assert paper is not None
+    assert (paper.get("fill"), paper.get("stroke")) == (PAPER, EDGE)
+    for group in root.findall(DRAWN):
+        is_code = group.get("data-kind") == "code"
+        assert [one.get("filter") for one in group].count(f"url(#{INK})") == (0 if is_code else 1)
+
+
+def test_an_empty_board_refers_to_nothing() -> None:
+    assert INK not in svg(EMPTY, dark=True).replace(filters(), "")
+    assert f'filter="url(#{INK})"' in darkened("<rect/>")
+
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+TAGS = {"svg", "g", "rect", "line", "polygon", "polyline", "circle", "ellipse", "path", "text"}
+
+
+def nodes(board: Board) -> list[Node]:
+    return list(parsed(svg(board))[0].iter())
+
+
+def names(board: Board) -> set[str]:
+    return {node.tag.removeprefix(NAMESPACE) for node in nodes(board)}
+
+
+def test_an_empty_board_is_a_blank_canvas() -> None:
+    assert svg(EMPTY) == (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 563" width="1000" height="563" '
+        'font-family="DejaVu Sans, Verdana, sans-serif" role="img">'
+        '<rect x="0.5" y="0.5" width="999" height="562" rx="8" fill="#ffffff" stroke="#d8dce2"/></svg>'
+    )
+
+
+def test_a_closed_board_is_blank_too() -> None:
+    assert svg(after(replayed(LESSON), Close())) == svg(EMPTY)
+
+
+def test_each_element_is_a_group_with_its_id_and_its_kind() -> None:
+    groups = [
+        (node.get("id"), node.get("data-kind")) for node in nodes(replayed(LESSON)) if node.get("data-kind")
+    ]
+    assert groups == [
+        ("text-1", "text"),
+        ("chart-1", "chart"),
+        ("chart-2", "chart"),
+        ("latex-1", "latex"),
+        ("table-1", "table"),
+        ("code-1", "code"),
+        ("sun", "shape"),
+        ("line-1", "line"),
+    ]
+
+
+def test_text_is_shown_as_it_was_written() -> None:
+    board = board_of(DrawText(content="<script>alert('a & b')</script>", x=0, y=0))
+    assert "<script" not in svg(board)
+    assert "".join(nodes(board)[0].itertext()) == "<script>alert('a & b')</script>"
+
+
+def test_shapes_are_drawn_as_they_are_called() -> None:
+    shapes = {"rectangle": "rect", "circle": "ellipse", "triangle": "polygon"}
+    for shape, tag in shapes.items():
+        board = board_of(DrawShape(shape=shape, x=0, y=0, fill_color="red"))  # type: ignore[arg-type]
+        assert nodes(board)[-1].tag == NAMESPACE + tag
+        assert nodes(board)[-1].get("fill") == "red"
+
+
+@pytest.mark.parametrize(
+    ("shape", "place"),
+    [
+        ("rectangle", {"x": "10", "y": "20", "width": "200", "height": "100"}),
+        ("circle", {"cx": "110", "cy": "70", "rx": "100", "ry": "50"}),
+        ("triangle", {"points": "110,20 210,120 10,120"}),
+    ],
+)
+def test_shapes_fill_their_box(shape: str, place: dict[str, str]) -> None:
+    board = board_of(DrawShape(shape=shape, x=10, y=20, width=200, height=100))  # type: ignore[arg-type]
+    drawn = nodes(board)[-1]
+    assert {name: drawn.get(name) for name in place} == place
+
+
+def test_a_shape_that_is_transparent_has_an_outline() -> None:
+    board = board_of(DrawShape(shape="circle", x=0, y=0, fill_color="transparent"))
+    assert (nodes(board)[-1].get("fill"), nodes(board)[-1].get("stroke")) == ("none", "#5f6b7a")
+
+
+def test_a_lesson_is_made_of_shapes_and_text() -> None:
+    assert names(replayed(LESSON)) == TAGS - {"polyline", "circle"}
+
+
+def test_a_formula_that_cannot_be_read_spoils_nothing_else() -> None:
+    board = board_of(DrawLatex(latex="}{", x=0, y=0), DrawText(content="Hello", x=0, y=200))
+    assert "Hello" in svg(board)
+
+
+@given(LEDGERS)
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_any_ledger_gives_one_safe_picture(ledger: list[Entry]) -> None:
+    board = replayed(ledger)
+    assert svg(board) == svg(replayed(ledger))
+    for node in nodes(board):
+        assert node.tag.removeprefix(NAMESPACE) in TAGS
+        for name, value in node.attrib.items():
+            assert not name.startswith("on")
+            assert "href" not in name
+            assert "url(" not in value
+            assert "nan" not in value.split()
+            assert "inf" not in value.split()

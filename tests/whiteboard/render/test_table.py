@@ -1,0 +1,32 @@
+from moot.types.drawing import DrawTable
+from moot.whiteboard.geometry import Box
+from moot.whiteboard.render.table import columns, table
+from tests.whiteboard.parsing import Node, parsed
+
+BOX = Box(0, 0, 400, 160)
+
+
+def texts(*rows: tuple[str, ...]) -> list[Node]:
+    drawn = table(DrawTable(x=0, y=0, data=rows), BOX)
+    return list(parsed(drawn).iter("text"))
+
+
+def test_cells_stand_in_rows_and_columns() -> None:
+    n, square, two, four = texts(("n", "n²"), ("2", "4"))
+    assert n.get("y") == square.get("y") != two.get("y") == four.get("y")
+    assert n.get("x") == two.get("x") != square.get("x") == four.get("x")
+
+
+def test_short_rows_are_filled_up() -> None:
+    assert [text.text for text in texts(("a", "b"), ("c",))] == ["a", "b", "c"]
+
+
+def test_a_column_is_as_wide_as_its_content_asks_for() -> None:
+    narrow, wide = columns([("n", "what it is called")], 400, 15)
+    assert narrow < wide
+    assert narrow + wide == 400
+    assert narrow >= 400 / 2 / 2
+
+
+def test_a_cell_with_much_to_say_wraps() -> None:
+    assert len(texts(("n", "so many words that they cannot stand in one line of this table"))) > 2
