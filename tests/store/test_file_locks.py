@@ -6,7 +6,7 @@ from moot.store.locks import hold
 
 HOLD = """
 import sys
-from moot.store.holds import hold
+from moot.store.locks import hold
 with open(sys.argv[1]) as file:
     print(hold(file), flush=True)
     sys.stdin.read()

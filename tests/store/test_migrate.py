@@ -24,7 +24,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from alembic.operations import Operations
 from moot.store.database import Database
-from moot.store.migration import migrate
+from moot.store.migrate import migrate
 
 async def main():
     async with Database(sys.argv[1]) as database:

@@ -37,7 +37,7 @@ from moot.server.auth import Revocations
 from moot.server.csrf import OwnSite
 from moot.server.draft_validation import Drafts
 from moot.server.mcp.ask import Asking
-from moot.server.mcp.server import McpFace
+from moot.server.mcp.routes import McpFace
 from moot.server.mcp.tools import Tools
 from moot.server.openai.runner import Hearing, Speaking
 from moot.server.openai.virtual_models import Tables

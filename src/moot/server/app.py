@@ -11,7 +11,7 @@ from litestar.types import ControllerRouterHandler
 from moot.server import openapi
 from moot.server.auth import Authentication, provide_caller
 from moot.server.errors import HANDLERS
-from moot.server.mcp.server import mcp
+from moot.server.mcp.routes import mcp
 from moot.server.openai.errors import faced
 from moot.server.openai.routes import CompletionRoutes
 from moot.server.rate_limits import RateLimits, standard

@@ -50,18 +50,18 @@ async def configured(name: str, config: ServerConfig, environment: Mapping[str, 
             )
         headers = {header: environment[variable] for header, variable in config.header_env.items()}
         return await named_by_user(name, UserServer(url=config.url, headers=headers), anywhere=True)
-    mcp, stdio = await _loaded("mcp"), await _loaded("stdio")
+    mcp, transports = await _loaded("mcp"), await _loaded("mcp_transports")
     given = {variable: environment[variable] for variable in config.env if variable in environment}
-    connect = partial(stdio.command_running, config.command, given)
+    connect = partial(transports.command_running, config.command, given)
     toolbox: Toolbox = mcp.McpToolbox(name, connect, list(given.values()))
     return toolbox
 
 
 async def named_by_user(name: str, server: UserServer, *, anywhere: bool) -> Toolbox:
     """Make the toolbox of a server at an address, whose headers are secret, and so is each word of them."""
-    mcp, http = await _loaded("mcp"), await _loaded("http")
+    mcp, transports = await _loaded("mcp"), await _loaded("mcp_transports")
     secrets = [word for value in server.headers.values() for word in (value, *value.split())]
-    connect = partial(http.address_open, server.url, server.headers, anywhere=anywhere)
+    connect = partial(transports.address_open, server.url, server.headers, anywhere=anywhere)
     toolbox: Toolbox = mcp.McpToolbox(name, connect, secrets)
     return toolbox
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient, Response
 
-from moot.server.mcp.server import MAX_BODY, PATH, McpFace
+from moot.server.mcp.routes import MAX_BODY, PATH, McpFace
 from moot.store.database import Database
 from moot.types.errors import Leaving
 from tests.databases import migrated

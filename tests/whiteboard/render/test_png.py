@@ -22,8 +22,8 @@ def test_a_board_becomes_a_picture() -> None:
 
 def test_the_same_board_is_the_same_picture_in_another_process() -> None:
     program = (
-        "import hashlib; from moot.board.png import png; from moot.board.replay import replayed;"
-        "from tests.board.lesson import LESSON; print(hashlib.sha256(png(replayed(LESSON))).hexdigest())"
+        "import hashlib; from moot.whiteboard.render.png import png; from moot.whiteboard.state import replayed;"
+        "from tests.whiteboard.lesson import LESSON; print(hashlib.sha256(png(replayed(LESSON))).hexdigest())"
     )
     told = {
         subprocess.run(  # noqa: S603 - our own program

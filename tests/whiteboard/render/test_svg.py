@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from moot.types.drawing import Close, DrawLatex, DrawShape, DrawText
-from moot.whiteboard.render.svg import EDGE, INK, PAPER, darkened, filters, svg
+from moot.whiteboard.render.svg import DARK_EDGE, DARK_PAPER, INK, darkened, filters, svg
 from moot.whiteboard.state import EMPTY, Board, Entry, after, replayed
 from tests.whiteboard.ledgers import LEDGERS
 from tests.whiteboard.lesson import LESSON, board_of
@@ -41,7 +41,7 @@ def test_code_is_light_on_dark_already_and_all_else_is_darkened() -> None:
     root = parsed(svg(replayed(LESSON), dark=True))[0]
     paper = root.find("{*}rect")
     assert paper is not None
-    assert (paper.get("fill"), paper.get("stroke")) == (PAPER, EDGE)
+    assert (paper.get("fill"), paper.get("stroke")) == (DARK_PAPER, DARK_EDGE)
     for group in root.findall(DRAWN):
         is_code = group.get("data-kind") == "code"
         assert [one.get("filter") for one in group].count(f"url(#{INK})") == (0 if is_code else 1)
