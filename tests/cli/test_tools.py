@@ -7,7 +7,7 @@ from typing import TextIO
 import pytest
 
 from moot.cli.tools import AtTerminal, workshop
-from moot.engine.tools.approvals import Wanted
+from moot.engine.tools.approval_policy import Wanted
 from moot.tools.config import ServerConfig
 from moot.types.errors import UsageError
 from moot.types.events import Seat

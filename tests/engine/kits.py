@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from moot.engine.tools.approvals import Standing, Wanted
+from moot.engine.tools.approval_policy import Standing, Wanted
 from moot.engine.tools.toolset import Offer, Toolkit
 from moot.tools.fake import FakeTool, FakeToolbox
 from moot.types.tools import Decision, ToolInfo

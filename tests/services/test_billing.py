@@ -26,7 +26,7 @@ from moot.types.participants import seat
 from moot.types.run_plan import Plan
 from tests.databases import KINDS
 from tests.engine.tables import SPEAKER
-from tests.store.people import ANNA, discuss, settle, settled
+from tests.store.people import ANNA, discuss, settled
 from tests.store.running import WORKER, employ, start
 
 ME = Caller(account=ANNA, tenant=ANNA, name="anna", kind="token")
@@ -34,7 +34,6 @@ PAID = Charge(purpose="answer", model="x/y", usage=Usage(input=1), cost=1.0)
 
 
 async def test_an_account_pays_once_and_not_more_than_it_has(database: Database) -> None:
-    await settle(database)
     budgets = Budgets(database)
     purse = Purses(database, Errands(database, SPEAKER, budgets)).of(ME)
     await budgets.set(ANNA, 0.5)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TextIO
 
 from moot.cli.approvals import terminal
-from moot.engine.tools.approvals import Standing, Wanted
+from moot.engine.tools.approval_policy import Standing, Wanted
 from moot.engine.tools.session import Source, Workshop, servers_of
 from moot.terminal.readers import safe
 from moot.tools.config import ServerConfig, configured

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from moot.terminal.debate_findings import Findings
 from moot.terminal.readers import safe
-from moot.transcript.html_debate import changed, flip_words, placed, points, unproven
+from moot.transcript.debate_report import changed, flip_words, placed, points, unproven
 from moot.types.debate import Ledger, Ranking, Summary, Voice
 
 STANDS = {"changed": "yellow", "kept": "green", "no answer": "red"}

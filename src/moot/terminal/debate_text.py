@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from moot.terminal.debate_findings import Findings
-from moot.transcript.html_debate import changed, flip_words, placed, points, unproven
+from moot.transcript.debate_report import changed, flip_words, placed, points, unproven
 from moot.types.debate import Ledger, Ranking, Summary, Voice
 
 

@@ -3,49 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from moot.services.run_reports import Report
+from moot.transcript.debate_report import changed, placed, points
 from moot.transcript.html import element, listed, words
 from moot.transcript.labels import spent
-from moot.types.debate import Claim, Flip, Ledger, PerModel, Place, Ranking, Summary, Voice
+from moot.types.debate import Claim, Flip, Ranking, Summary, Voice
 from moot.types.events import Decided
 from moot.types.modes import END, USER
-
-
-def changed(row: PerModel) -> str:
-    """Say in a word whether somebody changed position."""
-    if not (row.initial_summary or row.refined_summary):
-        return "no answer"
-    return "changed" if row.changed_position else "kept"
-
-
-def placed(ranking: Ranking) -> Iterator[tuple[int, Place]]:
-    """Number the places; those who are level share one."""
-    number, level = 0, None
-    for count, place in enumerate(ranking.places, start=1):
-        each = place.points / place.votes
-        number, level = (number, level) if each == level else (count, each)
-        yield number, place
-
-
-def points(place: Place) -> str:
-    votes = "1 vote" if place.votes == 1 else f"{place.votes} votes"
-    return f"{place.points:g} {'point' if place.points == 1 else 'points'} in {votes}"
-
-
-def flip_words(flip: Flip, names: Mapping[str, str]) -> str:
-    """Say who went from what to what, and whose argument did it."""
-    after = f", after {names[flip.because_of]}'s argument" if flip.because_of else ""
-    return f"{names[flip.participant]}: {_bare(flip.before)} -> {_bare(flip.after)}{after}"
-
-
-def unproven(ledger: Ledger) -> str:
-    """Say how many quotes were dropped."""
-    what = "1 quote that is" if ledger.unproven == 1 else f"{ledger.unproven} quotes that are"
-    return f"Left out: {what} in no answer"
-
-
-def _bare(position: str) -> str:
-    return " ".join(position.split()).removesuffix(".")
-
 
 Chip = Callable[[str], str]  # a participant's name, in its colour
 

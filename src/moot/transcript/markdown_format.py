@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from moot.prompts.lesson import actions_in
 from moot.services.run_reports import Report
-from moot.transcript.html_debate import changed, placed, points
+from moot.transcript.debate_report import changed, placed, points
 from moot.transcript.labels import (
     Names,
     called,

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from moot.engine.tools.approvals import Answers, Asking, NoConsent, Wanted, how_to_allow
+from moot.engine.tools.approval_policy import NoConsent, Wanted
+from moot.engine.tools.approvals import Answers, Asking, how_to_allow
 from moot.store.database import Database
 from moot.store.runs.approvals import Permissions
 from moot.store.runs.runs import Claim, Runs

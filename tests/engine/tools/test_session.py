@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from moot.engine.tools.approvals import NoConsent
+from moot.engine.tools.approval_policy import NoConsent
 from moot.engine.tools.session import Source, Workshop, no_budget, servers_of
 from moot.tools.fake import FakeTool, FakeToolbox
 from moot.types.errors import NotFound, Unavailable

@@ -7,7 +7,7 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from moot.engine.tools.approvals import NoConsent
+from moot.engine.tools.approval_policy import NoConsent
 from moot.engine.tools.session import OverBudget, Source, Workshop, no_budget
 from moot.engine.turns.outcomes import LATE
 from moot.prompts.lesson import board_of

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from moot.engine.tools.approvals import Consent
+from moot.engine.tools.approval_policy import Consent
 from moot.engine.tools.toolset import Offer, Toolkit
 from moot.tools.toolbox import Toolbox
 from moot.types.errors import MootError

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from moot.engine.tools.approvals import Consent, NoConsent, Wanted
+from moot.engine.tools.approval_policy import Consent, NoConsent, Wanted
 from moot.engine.waits import bounded
 from moot.streaming.cancellation import Stop
 from moot.streaming.turn_stream import Emit

@@ -1,4 +1,4 @@
-from moot.transcript.html_debate import changed, flip_words, placed, points, unproven
+from moot.transcript.debate_report import changed, flip_words, placed, points, unproven
 from moot.types.debate import Ledger, Place, Ranking
 from tests.terminal.findings import LEDGER, RANKING, row
 
