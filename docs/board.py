@@ -5,9 +5,9 @@ Run it with: uv run python docs/board.py
 
 from pathlib import Path
 
+from moot.types.actions import read_action
 from moot.whiteboard.render.png import png
 from moot.whiteboard.state import EMPTY, Board, after, settled
-from moot.types.actions import read_action
 
 GROW = "def grow(n):\n    total = 1\n    for _ in range(n):\n        total += total\n    return total"
 YEARS = {

@@ -12,18 +12,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from moot.terminal.columns import Live
-from moot.engine.runs.inline import Lane, ask
-from moot.engine.runs.inline import RunLog
+from moot.engine.runs.inline import Lane, RunLog, ask
 from moot.engine.turns.model_caller import Speaker
-from moot.types.events import Event
-from moot.types.participants import Participant
-from moot.types.requests import ModelRequest, user
 from moot.providers.keys import KeyRing
 from moot.providers.registry import Resolved
 from moot.providers.scripted.provider import ScriptedProvider
 from moot.providers.scripted.scripts import Script, Scripts
 from moot.streaming.cancellation import Stop
+from moot.terminal.columns import Live
+from moot.types.events import Event
+from moot.types.participants import Participant
+from moot.types.requests import ModelRequest, user
 
 QUESTION = "Should a small team rewrite its web server in Rust?"
 SECONDS = 2.2

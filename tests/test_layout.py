@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ MODULES = sorted(
     if path.name != "__init__.py" and "migrations" not in path.parts  # one test compares what they make
 )
 FUNDING = re.compile(r'"funding": (\{[^}]*\}|\[[^\]]*\])')  # where one may give money
+MAX_MODULES = 20
 LOCKS = ("uv.lock", "package-lock.json")
 
 
@@ -38,7 +40,13 @@ def tracked(*names: str) -> list[Path]:
 
 
 def test_there_are_modules() -> None:
-    assert Path("model/events.py") in MODULES
+    assert Path("types/events.py") in MODULES
+
+
+def test_no_folder_has_more_modules_than_a_reader_can_survey() -> None:
+    counts = Counter(module.parent for module in MODULES)
+    del counts[Path("types")]  # a dictionary, read by name
+    assert {folder: count for folder, count in counts.items() if count > MAX_MODULES} == {}
 
 
 def test_every_module_has_a_test_file_of_its_name() -> None:

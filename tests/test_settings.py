@@ -9,6 +9,12 @@ from moot.tools.config import ServerConfig
 from moot.types.errors import BadSettings
 from tests.cli.process import Moot, complaint
 
+
+@pytest.fixture
+def moot(tmp_path: Path) -> Moot:
+    return Moot(tmp_path)
+
+
 NOTHING: dict[str, str] = {}
 
 

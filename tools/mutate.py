@@ -22,7 +22,11 @@ from queue import Queue
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-SKIPPED_PARTS = ("lab", "migrations", "static")  # test doubles; a schema that a test compares with its tables
+SKIPPED_PARTS = (
+    "testing",
+    "migrations",
+    "static",
+)  # test doubles; a schema that a test compares with its tables
 SAMPLES = "sample_"  # texts for demonstrations
 TIMEOUT_SECONDS = 120  # of one test file: a mutant that loops for ever is killed by this
 LEAST_PERCENT = 85

@@ -194,7 +194,7 @@ export interface Close {
   name: "wb_close";
 }
 
-export interface CodeLine {
+export interface CodeListingLine {
   id: string;
   text: string;
 }
@@ -562,7 +562,7 @@ export interface Judged {
   cost: number | null;
 }
 
-export interface KnowledgeRoutesAsked {
+export interface KnowledgeAsked {
   model?: string | null;
 }
 
@@ -661,7 +661,7 @@ export interface ListedTool {
 }
 
 export interface Listing {
-  lines: readonly CodeLine[];
+  lines: readonly CodeListingLine[];
   named: number;
 }
 
@@ -868,7 +868,7 @@ export interface PersonaPage {
   next: string | null;
 }
 
-export interface PerspectivesAsked {
+export interface PersonaSuggestionsAsked {
   questions: readonly string[];
   model: string;
   usage: Usage;
@@ -1496,7 +1496,7 @@ export interface Calls {
   "GET /api/discussions/{id}/board.png": { takes: null; gives: unknown };
   "GET /api/discussions/{id}/board.svg": { takes: null; gives: null };
   "POST /api/discussions/{id}/continue": { takes: GoOn | null; gives: Accepted };
-  "POST /api/discussions/{id}/export": { takes: KnowledgeRoutesAsked | null; gives: Exported };
+  "POST /api/discussions/{id}/export": { takes: KnowledgeAsked | null; gives: Exported };
   "GET /api/discussions/{id}/insights": { takes: null; gives: InsightPage };
   "POST /api/discussions/{id}/messages": { takes: NewMessage; gives: Accepted };
   "GET /api/discussions/{id}/transcript.html": { takes: null; gives: null };
@@ -1533,13 +1533,13 @@ export interface Calls {
   "GET /api/personas/{id}": { takes: null; gives: Persona };
   "PATCH /api/personas/{id}": { takes: PersonaChange; gives: Persona };
   "POST /api/perspectives": { takes: SituationKnown; gives: Proposing | Proposed | AllProposed };
-  "POST /api/perspectives/questions": { takes: SituationTold; gives: PerspectivesAsked };
+  "POST /api/perspectives/questions": { takes: SituationTold; gives: PersonaSuggestionsAsked };
   "GET /api/projects": { takes: null; gives: ProjectPage };
   "POST /api/projects": { takes: ProjectDraft; gives: Project };
   "DELETE /api/projects/{id}": { takes: null; gives: null };
   "GET /api/projects/{id}": { takes: null; gives: Project };
   "PATCH /api/projects/{id}": { takes: ProjectChange; gives: Project };
-  "POST /api/projects/{id}/consolidate": { takes: KnowledgeRoutesAsked | null; gives: Consolidated };
+  "POST /api/projects/{id}/consolidate": { takes: KnowledgeAsked | null; gives: Consolidated };
   "GET /api/projects/{id}/insights": { takes: null; gives: InsightPage };
   "GET /api/projects/{id}/patterns": { takes: null; gives: Patterns };
   "GET /api/projects/{id}/posts": { takes: null; gives: PostPage };

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from litestar.params import QueryParameter
+from litestar.params import HeaderParameter, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
@@ -23,6 +23,15 @@ Language = Annotated[str, Meta(min_length=2, max_length=8)]
 Id = Annotated[str, Meta(min_length=1, max_length=60)]
 Table = Annotated[list[ModelName | Wanted], Meta(min_length=1, max_length=24)]
 Cap = Annotated[float, Meta(gt=0, le=MOST_DOLLARS)]
+IdempotencyKey = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="A request that comes twice with one key is done once",
+    ),
+]
 FileIds = Annotated[tuple[Id, ...], Meta(max_length=10)]
 
 

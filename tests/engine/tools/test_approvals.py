@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from moot.engine.tools.approval_policy import NoConsent, Wanted
+from moot.engine.tools.approval_policy import Wanted
 from moot.engine.tools.approvals import Answers, Asking, how_to_allow
 from moot.store.database import Database
 from moot.store.runs.approvals import Permissions
@@ -74,15 +74,6 @@ async def test_another_attempt_at_the_turn_asks_again(database: Database, claime
     await first.begin(WANTED)
     assert await first.standing(WANTED) == "wanted"
     assert await Asking(permissions, claimed, Answers()).standing(WANTED) == "again"
-
-
-async def test_where_nobody_can_be_asked_nothing_is_allowed() -> None:
-    nobody = NoConsent()
-    wanted = Wanted(call_id="call_1", tool="notes/write", arguments="{}", seat=Seat("alpha"))
-    await nobody.ask(wanted)
-    await nobody.begin(wanted)
-    assert await nobody.standing(wanted) == "wanted"
-    assert await nobody.answer(wanted) is None  # type: ignore[func-returns-value]
 
 
 def test_who_wants_what_and_where_it_is_answered() -> None:

@@ -8,7 +8,7 @@ from inline_snapshot import snapshot
 from msgspec import Meta, Struct
 
 from moot.engine.turns.model_caller import Speaker
-from moot.engine.turns.structured_output import Shaped, schema, strict, structured
+from moot.engine.turns.structured_output import Shaped, structured
 from moot.providers.keys import KeyRing
 from moot.providers.provider import ChunkStream
 from moot.providers.registry import Resolved
@@ -17,7 +17,7 @@ from moot.providers.scripted.scripts import BUILT_IN, Script, Scripts
 from moot.streaming.cancellation import Stop
 from moot.types.chunks import Text, Usage
 from moot.types.errors import ProviderError
-from moot.types.knowledge import Export, Findings
+from moot.types.json_schema import strict
 from moot.types.requests import ModelRequest, user
 
 SPEAKER = Speaker(backoff=0.001)
@@ -189,36 +189,3 @@ async def test_the_next_model_answers_where_the_first_cannot() -> None:
 async def test_thoughts_before_the_answer_are_not_part_of_it() -> None:
     told, _ = await ask(f"<think>{{round?}}</think>{GOOD}")
     assert told.value == VALUE
-
-
-def test_a_strict_schema_has_no_limits_and_no_choice_of_fields() -> None:
-    assert strict(Table) == snapshot(
-        {
-            "description": "A table.",
-            "type": "object",
-            "properties": {
-                "shape": {"type": "string", "enum": ["round", "square"]},
-                "legs": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {"length": {"type": "number"}},
-                        "required": ["length"],
-                        "additionalProperties": False,
-                    },
-                },
-                "name": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            },
-            "required": ["shape", "legs", "name"],
-            "additionalProperties": False,
-        }
-    )
-    assert schema(Table)["properties"]["legs"]["minItems"] == 1
-
-
-@pytest.mark.parametrize("type_", [Export, Findings])
-def test_the_schemas_in_use_are_strict_all_the_way_down(type_: type[Struct]) -> None:
-    written = msgspec.json.encode(strict(type_))
-    for word in (b"$ref", b"$defs", b"minLength", b"maxItems", b'"pattern":', b'"default"', b"minimum"):
-        assert word not in written
-    assert written.count(b'"additionalProperties":false') == written.count(b'"type":"object"') == 2

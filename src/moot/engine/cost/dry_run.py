@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moot.engine.turns.context import Manner
-from moot.engine.turns.structured_output import schema
 from moot.engine.turns.token_estimates import MOST, estimate
 from moot.modes import mode_of
 from moot.modes.table import Brief, T
@@ -24,6 +23,7 @@ from moot.types.billing import Purpose
 from moot.types.debate import LaneStatus
 from moot.types.discussions import Message, Role
 from moot.types.events import Finding, NoticeKind, Seat, TurnStatus
+from moot.types.json_schema import schema
 from moot.types.participants import Participant
 from moot.types.requests import ModelRequest
 from moot.types.run_plan import Plan

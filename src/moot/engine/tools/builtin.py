@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from moot.engine.tools.insight_search import InsightSearch
-from moot.engine.turns.structured_output import schema
 from moot.engine.whiteboards import Boards
 from moot.prompts.tasks.knowledge import transcript
 from moot.store.discussions.discussions import Discussions
 from moot.types.discussions import Discussion
 from moot.types.errors import NotFound, UsageError
+from moot.types.json_schema import schema
 from moot.types.knowledge import Insight
 from moot.types.tools import LONGEST_RESULT, Outcome, ToolInfo
 from moot.whiteboard.describe import digest

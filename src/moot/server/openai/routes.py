@@ -14,7 +14,7 @@ from moot.server.openai.runner import Speaking
 from moot.server.openai.schemas import Asked, Completion, Model, ModelList
 from moot.server.openai.virtual_models import Tables
 from moot.server.rate_limits import RateLimits
-from moot.server.routes.discussions import Key
+from moot.server.schemas import IdempotencyKey
 from moot.server.sse import Readers
 from moot.store.database import Database
 from moot.types.accounts import Caller
@@ -45,7 +45,7 @@ class CompletionRoutes(Controller):
         revocations: Given[Revocations],
         limits: Given[RateLimits],
         database: Given[Database],
-        idempotency_key: Key = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Response[Any]:
         """Answer as a whole or as a stream; whoever leaves stops the table."""
         keeping = Keeping(database, caller.tenant, idempotency_key if data.place is None else None)

@@ -4,14 +4,23 @@ from typing import Annotated
 
 from litestar import Controller, delete, get, patch, post
 from litestar.di import NamedDependency as Given
-from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 from msgspec import Struct
 
 from moot.engine.attachments import Attaching
 from moot.prompts.parts import PromptParts, shown
 from moot.server.draft_validation import Drafts
 from moot.server.rate_limits import RateLimits, message_rate
-from moot.server.schemas import Cursor, DiscussionChange, DiscussionDraft, GoOn, Limit, NewMessage, said
+from moot.server.schemas import (
+    Cursor,
+    DiscussionChange,
+    DiscussionDraft,
+    GoOn,
+    IdempotencyKey,
+    Limit,
+    NewMessage,
+    said,
+)
 from moot.services.discussions import Hall, Saying, Started
 from moot.services.prompt_replay import Retelling
 from moot.store.database import Database
@@ -24,15 +33,6 @@ from moot.types.requests import ModelRequest
 
 Before = Annotated[int | None, QueryParameter(ge=1, le=2**63 - 1, description="Older than this message")]
 Search = Annotated[str | None, QueryParameter(max_length=500, description="Words in titles and messages")]
-Key = Annotated[
-    str | None,
-    HeaderParameter(
-        name="Idempotency-Key",
-        min_length=1,
-        max_length=200,
-        description="A request that comes twice with one key is done once",
-    ),
-]
 
 
 class DiscussionRead(Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class DiscussionRoutes(Controller):
         hall: Given[Hall],
         drafts: Given[Drafts],
         limits: Given[RateLimits],
-        idempotency_key: Key = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Started:
         """Answer before any model is called: what they say comes as the events of the run."""
         opening = await drafts.opening(caller, data, data.participants)
@@ -134,7 +134,7 @@ class DiscussionRoutes(Controller):
         hall: Given[Hall],
         discussions: Given[Discussions],
         limits: Given[RateLimits],
-        idempotency_key: Key = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Accepted:
         """Start a run that answers; one that is still going on ends, and what it said so far is seen."""
         await limits.mode(caller.account, (await discussions.get(caller.tenant, id)).mode)
@@ -149,7 +149,7 @@ class DiscussionRoutes(Controller):
         caller: Given[Caller],
         hall: Given[Hall],
         data: JSONBody[GoOn | None] = None,
-        idempotency_key: Key = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Accepted:
         """Let the participants after the last speaker go on by themselves, for so many turns."""
         started = await hall.go_on(caller, id, data.turns if data else 1, idempotency_key)

@@ -5,8 +5,8 @@ from litestar.di import NamedDependency as Given
 from litestar.params import FromPath, JSONBody
 
 from moot.server.rate_limits import message_rate
-from moot.server.routes.discussions import Accepted, Key
-from moot.server.schemas import ChosenVersion, OtherModel, OtherWords, said
+from moot.server.routes.discussions import Accepted
+from moot.server.schemas import ChosenVersion, IdempotencyKey, OtherModel, OtherWords, said
 from moot.services.participants import Seating
 from moot.services.versions import Revising
 from moot.types.accounts import Caller
@@ -27,7 +27,7 @@ class VersionRoutes(Controller):
         revising: Given[Revising],
         seating: Given[Seating],
         data: JSONBody[OtherModel | None] = None,
-        idempotency_key: Key = None,
+        idempotency_key: IdempotencyKey = None,
     ) -> Accepted:
         """Ask with the very prompt that was sent then, perhaps another model.
 
