@@ -1,4 +1,4 @@
-"""Personas that name each other: whoever is named by the one who spoke last goes on, a few times, until a person writes."""
+"""Decides whom a Discord message addresses, and who continues a chain of replies."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""What is done in a channel to tell it of a run, step by step, and under whose name."""
+"""Values for what the bot posts: planned messages, retractions, request payloads."""
 
 import io
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""Who is asked for a model: the model itself and the fallbacks of the settings, with the tenant's own keys first."""
+"""Resolves a model name to providers, fallbacks and keys; picks default participants."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from itertools import cycle, islice

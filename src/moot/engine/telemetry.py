@@ -1,4 +1,4 @@
-"""Traces of runs and turns for OpenTelemetry, where an endpoint is configured; else nothing at all happens here."""
+"""Prometheus metrics and OpenTelemetry traces."""
 
 import time
 from collections.abc import Mapping

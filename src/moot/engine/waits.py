@@ -1,4 +1,4 @@
-"""Waiting for somebody else's work no longer than its time, or than a stop, and whatever it does then."""
+"""Bounded waits, and retries while the database is unavailable."""
 
 import asyncio
 import logging

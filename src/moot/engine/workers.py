@@ -1,8 +1,7 @@
-"""Many workers on one Postgres: each shows that it lives, and takes over from those that do not.
+"""Heartbeats and leases of workers, and the takeover of the runs of a dead one.
 
-A worker counts its beats on a roll. Others look at it now and then, and take it for dead when they find the same count
-several times: no clock is asked, and while nobody can beat or look, nobody dies. One of the same machine is known to be
-dead as soon as it is. Whoever finds itself taken over must end at once.
+On one machine each worker also locks a file of its name. A free lock proves at once that the worker is dead. A held
+lock proves nothing.
 """
 
 import asyncio

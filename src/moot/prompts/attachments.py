@@ -1,4 +1,4 @@
-"""Attached files in a request: who can read them, and what those are told who cannot."""
+"""Attached files in prompts: which types are accepted, size limits, text of a file."""
 
 import re
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""The personas that ship with Moot, a file each, and the words in which any persona is put to a model."""
+"""The personas that ship with Moot, and the text of a persona or project in a prompt."""
 
 import tomllib
 from functools import cache

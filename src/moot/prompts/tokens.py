@@ -1,4 +1,4 @@
-"""Fitting words into prompts: on one line, and cut to a size."""
+"""Estimates the tokens of a text and truncates messages to a limit."""
 
 from collections.abc import Iterable, Sequence
 from math import ceil

@@ -1,4 +1,8 @@
-"""What is known about models, as a table: the first row that matches `api:model` wins."""
+"""What models can do, how much they can read, and what their tokens cost.
+
+Prices and context windows come from `genai-prices`. The package is large, so it is imported at first use. A price or
+window that it does not know is None, never zero.
+"""
 
 from fnmatch import fnmatchcase
 from functools import cache

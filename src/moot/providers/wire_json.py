@@ -1,4 +1,4 @@
-"""Decoding the JSON of one event, mending what strict parsers refuse but providers send."""
+"""Decodes JSON of providers leniently: stream frames and model lists."""
 
 import json
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What a program asks for, held to the same limits as what is asked for over the API."""
+"""Validates the participants and mode rules that SDK users pass."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a table came to, as a program is handed it."""
+"""The handle of a run in the SDK, and its result."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import aclosing

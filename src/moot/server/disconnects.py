@@ -1,4 +1,4 @@
-"""Work that is only worth doing, and paying, as long as somebody waits for it."""
+"""Cancels work when its client disconnects, and closes a connection from the server."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,4 +1,4 @@
-"""What the discussion routes take in: shapes and limits, checked once."""
+"""Request bodies and paging parameters of the API, with their limits."""
 
 from collections.abc import Sequence
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Serving the page: its files, and the page itself wherever a browser opens a path that is nothing else."""
+"""Serves the built page from memory."""
 
 import asyncio
 import gzip

@@ -1,1 +1,1 @@
-"""Use cases that the routes, Discord, MCP and the SDK call."""
+"""The use cases of Moot. HTTP routes, the Discord bot, MCP and the SDK call them."""

@@ -1,4 +1,4 @@
-"""The treasury: says what a run will cost by the prices of the models it asks, and reserves that of its payer's budget."""
+"""Estimates the cost of a run, reserves it from the budget, and records charges."""
 
 import asyncio
 from collections.abc import Sequence

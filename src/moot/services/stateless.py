@@ -1,7 +1,4 @@
-"""Turns of lessons whose state is with the client: the director decides, one agent speaks, and nothing is kept.
-
-A turn goes on as long as somebody reads it. Whoever leaves stops it, and what was said until then is paid.
-"""
+"""Executes one turn of the stateless endpoint and emits its events."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What one of several servers does while the others stand by. Postgres knows who: whoever dies has let go of it."""
+"""Leader election by a Postgres advisory lock, and file locks."""
 
 import asyncio
 import logging

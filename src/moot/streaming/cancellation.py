@@ -1,8 +1,4 @@
-"""A scope that ends early for one named reason: a stop, silence, or too long a wait.
-
-Like `asyncio.timeout`, but it knows why it ended, and touching it on every chunk costs an assignment: the
-timer looks at the time of the last touch when it fires, instead of being moved each time.
-"""
+"""Stops a stream on request, and times it out when it is idle or too long."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping

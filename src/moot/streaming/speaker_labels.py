@@ -1,8 +1,4 @@
-"""The first words of an answer, held back until it is clear whether they only say who speaks.
-
-One's own label is taken off. An answer that begins with somebody else's is none of one's own: it is thrown away or,
-where it may not be asked for again, told without the label. Nothing waits longer than it takes to tell.
-"""
+"""Finds speaker labels such as `Name:` in a stream and removes them."""
 
 import re
 from collections.abc import Collection

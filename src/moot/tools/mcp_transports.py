@@ -1,4 +1,4 @@
-"""Servers of tools that are reached by HTTP: bounded, with no redirect to elsewhere, and never by a proxy's way."""
+"""Connects to MCP servers: a local command over stdio, or an address over HTTP."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Transcripts, read from the database page by page, however long a discussion is, and written as one reads them."""
+"""Exports a discussion page by page, in the chosen format."""
 
 import asyncio
 import re

@@ -1,4 +1,8 @@
-"""HTML as text: names and attributes are written here, and whatever comes from elsewhere is escaped."""
+"""HTML escaping, and a processor-time budget for expensive rendering.
+
+Once the budget is spent, the rest is rendered the cheap way. The budget counts the processor time of its thread, so a
+busy machine renders slowly but completely.
+"""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What a run came to, as HTML: the summary as a table, the ranking, changes of mind, claims, and who decided what."""
+"""The results of a debate as HTML."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

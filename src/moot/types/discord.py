@@ -1,4 +1,4 @@
-"""Channels of a chat service that are bound to discussions, and how far each discussion was told there."""
+"""Values of the Discord bot: channel bindings, delivery progress, channel memory."""
 
 from msgspec import Struct
 

@@ -1,7 +1,4 @@
-"""What is learnt from discussions: insights of one, patterns over those of a project.
-
-`Export` and `Findings` are what a model is asked to answer with; the others are what is kept of it.
-"""
+"""Insights, patterns, consolidations, and summaries of referenced discussions."""
 
 from typing import Annotated, Literal
 

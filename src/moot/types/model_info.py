@@ -1,4 +1,4 @@
-"""What a model can do, as data: nothing above ever asks for a provider's name."""
+"""What a model can do, how much it can read, and how many characters a token has."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The names of the modes that can be chosen."""
+"""Names, limits and options of the modes."""
 
 from collections.abc import Sized
 from typing import Literal

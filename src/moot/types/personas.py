@@ -1,4 +1,4 @@
-"""Personas: parts that a model can play, and what is counted of their use."""
+"""Personas, and personas that a model suggests."""
 
 from typing import Annotated, Literal, get_args
 

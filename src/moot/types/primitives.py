@@ -1,4 +1,4 @@
-"""Text that comes from outside: bounded, and without NUL, which no database keeps."""
+"""Ids, names and texts with length limits, loopback addresses."""
 
 import secrets
 import time

@@ -1,4 +1,4 @@
-"""The board in a few words, for prompts: what is on it, where, by which id, and what is wrong with it."""
+"""A whiteboard described in text for a prompt, and the layout problems found on it."""
 
 from collections.abc import Mapping
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""The board that a ledger of actions leads to: a pure function that never fails and always gives the same."""
+"""The state of a whiteboard, computed by replaying its actions."""
 
 from collections.abc import Iterable
 from functools import reduce

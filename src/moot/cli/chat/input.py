@@ -1,4 +1,4 @@
-"""Where the lines of a chat come from: typed at a prompt, with what was typed before at hand, or piped in."""
+"""Input lines of `moot chat`, typed or piped, and the history of typed ones."""
 
 import asyncio
 import os

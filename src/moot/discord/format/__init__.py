@@ -1,1 +1,1 @@
-"""Streamed text to Discord messages: pure functions, no I/O."""
+"""Formats streamed text as Discord messages. Pure functions without I/O."""

@@ -1,4 +1,4 @@
-"""Where running text may be cut: the ends of sentences, and the best place in text that has grown too long."""
+"""Finds where text may be split: ends of sentences, outside of marks and code spans."""
 
 import re
 from collections.abc import Callable

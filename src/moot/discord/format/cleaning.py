@@ -1,4 +1,4 @@
-"""What is taken off a piece of an answer before it is shown, in the order in which the rules are applied."""
+"""Cleans text before it is posted: speaker labels, prefill, casual style."""
 
 import re
 from collections.abc import Collection

@@ -1,8 +1,4 @@
-"""Who can be mentioned in a channel, and how a name in a text becomes a mention.
-
-A name is replaced only where exactly one member has it; otherwise its `@` goes. Nobody can mention everyone, or all who
-are here.
-"""
+"""Replaces names in text by Discord mentions of channel members."""
 
 import re
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""How the pieces of an answer are read, one reader after the other."""
+"""The pieces that a stream is split into, and the protocol of their readers."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,18 @@
-"""What the pieces of an answer become: messages, with pauses and typing before them, in four degrees."""
+"""Turns the streamed text of one answer into Discord messages.
+
+One `Outlet` serves one stream of one speaker. It does no I/O and reads no clock:
+
+    outlet = Outlet(degree=2, room=Room(speaker="Alpha", others=("Beta",), members=members), chance=random.random)
+    for each text delta:   sends = outlet.feed(delta)
+    at a tool call, or before a file of the answer is sent:   sends = outlet.boundary()
+    at the end of the turn, also after a stop:   sends = outlet.end()
+
+Each call returns the messages to send now, in order. Every text has between 1 and 1,950 characters. Before each
+message, wait `pause` seconds, then show the typing indicator for `typing` seconds. Both are 0 for the first message.
+If the turn is interrupted or starts again, discard the outlet with everything unsent, and create a new one.
+
+`outlet.left_out` counts the characters beyond the last message that a stream may have.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal

@@ -1,7 +1,4 @@
-"""Reading prose up to the end of its line, and if wanted of its sentence; a fence or a table ends it too.
-
-Neither line nor sentence ends while a bracket, a quote, a span of code or half a tag is open.
-"""
+"""Readers for the three kinds of Markdown in a stream: prose, code fences, tables."""
 
 import re
 import sys

@@ -1,1 +1,1 @@
-"""The event log: write, fan out, subscribe."""
+"""Writes the event log, fans events out, and serves subscribers."""

@@ -1,8 +1,4 @@
-"""One reader of a discussion: what changes in all of its tenant's, and every event of the runs that go on in this one.
-
-The reader holds numbers and how the runs were last found, no more. Whenever something of the discussion has changed it
-is found out anew how its runs stand, so that one is told of even if it began and ended between two looks.
-"""
+"""Merges the event streams of all runs of a discussion for one subscriber."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping

@@ -1,1 +1,1 @@
-"""Start, execute, recover and end a run."""
+"""The life of a run: start, execution, recovery, end."""

@@ -1,4 +1,4 @@
-"""Sittings: runs of which nothing is kept. One goes on as long as somebody reads it, and whoever leaves stops it."""
+"""Runs that live in memory and stream to one client; the SDK and `/v1` use them."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""A run in this process, with nothing stored: the executor behind `moot ask`, the library and stateless completions."""
+"""Executes a run in this process, without a database."""
 
 import asyncio
 import time

@@ -1,1 +1,1 @@
-"""One turn of one participant: build the prompt, call the model, store the answer."""
+"""One turn of one participant: its prompt, the model call, the stored answer."""

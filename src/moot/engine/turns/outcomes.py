@@ -1,4 +1,4 @@
-"""What is kept of a turn that ended: its message, what it cost, and the words for one that gave no answer."""
+"""Turns the end of a turn into a stored message, a charge and an error text."""
 
 import time
 from collections.abc import Mapping

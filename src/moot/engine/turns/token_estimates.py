@@ -1,4 +1,4 @@
-"""What is known of models when a run starts: how they count and, where a mode has to fit into it, what they can hold."""
+"""Estimates usage that a provider did not report, and resolves context limits."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Small structured questions to a model: prompt, answer type and check."""
+"""Structured questions to a model: the prompt, the type of the answer, its check."""

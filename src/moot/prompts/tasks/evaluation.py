@@ -1,4 +1,4 @@
-"""Improving the part that somebody plays: which text of a persona that is, and how a model is asked to change it."""
+"""Prompts that judge an answer by assertions, and that rewrite a persona."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""An answer on its way to the client: as a stream of chunks, or as a whole."""
+"""Sends a chat completion as a stream or in one piece; repeats it for the same key."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Speaking to a table as a client asks: to one that keeps nothing, or in a discussion that is kept."""
+"""Executes a chat completion in memory or in a stored discussion."""
 
 import asyncio
 import hashlib

@@ -1,1 +1,1 @@
-"""The routes of the API, one file a resource."""
+"""The API routes. Each file holds one resource."""

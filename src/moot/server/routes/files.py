@@ -1,4 +1,4 @@
-"""Taking in a file that is sent as a form. Until all of it came it lies in a file without a name, not in memory."""
+"""Routes that upload and serve files."""
 
 import asyncio
 import hashlib

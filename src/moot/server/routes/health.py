@@ -1,4 +1,4 @@
-"""What is not about discussions: health, readiness and metrics."""
+"""Liveness, readiness and metrics routes."""
 
 from secrets import compare_digest
 from typing import Any

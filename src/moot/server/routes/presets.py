@@ -1,4 +1,4 @@
-"""What is wanted of a line-up: shapes, and the rules that a discussion opened with it would have to keep."""
+"""Routes of line-ups, and the validation of their bodies."""
 
 import time
 

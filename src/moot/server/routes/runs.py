@@ -1,4 +1,4 @@
-"""Runs over HTTP: how they stand, their events from any number on, and a stop."""
+"""Routes of runs and of their lanes."""
 
 from typing import Annotated
 

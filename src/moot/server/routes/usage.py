@@ -1,4 +1,4 @@
-"""Budgets over HTTP: how the week stands, beginning it anew, and what something would cost before it is asked."""
+"""Routes of usage, budgets and cost estimates."""
 
 from datetime import UTC, date, datetime, time
 from typing import Annotated

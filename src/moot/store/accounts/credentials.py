@@ -1,4 +1,4 @@
-"""Looking credentials up by their hash: whose they are, and whether they still count."""
+"""Hashes passwords with argon2, and finds credentials by their hash."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Full-text search: every word must begin some word of the row. What was typed is only ever a parameter."""
+"""Full-text search of discussions, with an excerpt of each match."""
 
 import re
 import unicodedata

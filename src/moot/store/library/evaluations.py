@@ -1,4 +1,4 @@
-"""Accepting the best round of a trial, and undoing that: the persona, who plays it and the trial change together."""
+"""Stored trials of answers, and the improvements that were accepted."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Insights: kept with the discussion that they come from, found by their words."""
+"""Stored insights and their embedding vectors."""
 
 import time
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Runs, their event log, retries, approvals and workers."""
+"""Stores runs and their event log, retries, approvals and workers."""

@@ -1,4 +1,4 @@
-"""The objects and arrays of one item while they are read, without recursion."""
+"""Builds the items of an array while they stream, container by container."""
 
 import re
 from typing import Any

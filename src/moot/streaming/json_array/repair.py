@@ -1,8 +1,4 @@
-"""Whether a quote in damaged JSON ends its string, told by the few characters after it.
-
-Each answer is `None` while those characters leave it open, and never changes once it is given: so it is the same
-however the input was cut.
-"""
+"""Repairs broken JSON in a stream: quotes, escapes, literals."""
 
 import re
 

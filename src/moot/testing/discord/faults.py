@@ -1,4 +1,4 @@
-"""Rate limits as Discord counts them: so many requests in a window, for a route and the channel or webhook in it."""
+"""Faults that the fake Discord injects, and its rate limits."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Straight lines, with a head at either end where one is wanted."""
+"""Builds SVG elements: tags, strokes, arrows."""
 
 import re
 from math import hypot

@@ -1,4 +1,4 @@
-"""How wide the characters of a TrueType font are, and nothing else of it: so it is read in no time."""
+"""The fonts that ship with Moot, and the width of each character."""
 
 from functools import cache
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Plots on two axes: bars, columns, lines, areas and scattered dots."""
+"""Charts with axes: bar, line, area, scatter; and their scales."""
 
 from collections.abc import Sequence
 from itertools import chain

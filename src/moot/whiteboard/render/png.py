@@ -1,8 +1,4 @@
-"""Code in letters of one width, on machines without fonts.
-
-The mathematical font that comes along has the letters and digits of a typewriter, as characters of their own; a picture
-shows code in these, while the SVG keeps the text as it is.
-"""
+"""Rasterizes the SVG of a whiteboard to PNG."""
 
 import re
 import string

@@ -1,4 +1,4 @@
-"""Radar charts: an axis for each label, all from one centre, and an outline for each series."""
+"""Pie, ring and radar charts."""
 
 from collections.abc import Sequence
 from itertools import accumulate, chain

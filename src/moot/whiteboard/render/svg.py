@@ -1,4 +1,4 @@
-"""The board as SVG: one group for each element, made of shapes and escaped text only."""
+"""SVG of a whole whiteboard, for a light and for a dark page."""
 
 from typing import assert_never
 

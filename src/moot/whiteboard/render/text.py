@@ -1,4 +1,4 @@
-"""Text in a box: how wide it is, where it breaks, and how small it must be written to fit."""
+"""Lays out text in a box; draws a placeholder for an element that cannot be drawn."""
 
 import re
 import unicodedata
