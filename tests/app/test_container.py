@@ -19,7 +19,7 @@ from moot.types.errors import BadSettings, StoreUnavailable, UsageError
 from tests.databases import SLOW_ON_POSTGRES, Kind, database_url, migrated
 from tests.server.talking import SECRET
 from tests.store.hashing import quick_passwords  # noqa: F401 - a fixture
-from web.wire import STRUCTS
+from web.api_types import STRUCTS
 
 ADDRESS = "http://127.0.0.1:8642/"
 ENVIRONMENT = {"MOOT_SECRET": SECRET}

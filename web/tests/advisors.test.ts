@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parted } from "../src/advisors/advice.ts";
-import { next, phase, told } from "../src/advisors/phase.ts";
+import { parted } from "../src/features/modes/advisors/advice.ts";
+import { next, phase, told } from "../src/features/modes/advisors/phase.ts";
 import { opened, type Open } from "../src/state/discussion.ts";
 import { emptyRun, type Run } from "../src/state/run.ts";
 import { fresh, type Turn } from "../src/state/turn.ts";
-import type { Discussion } from "../src/wire.ts";
+import type { Discussion } from "../src/api/types.ts";
 import { DISCUSSION } from "./events.ts";
 
 function turn(run: string, who: string, change: Partial<Turn> = {}, stage = "answer"): Turn {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { announcement } from "../src/state/announcing.ts";
+import { announcement } from "../src/state/announcements.ts";
 import { hear, opened, withPage } from "../src/state/discussion.ts";
-import type { Event } from "../src/wire.ts";
+import type { Event } from "../src/api/types.ts";
 import { begins, DISCUSSION, ended, message, numbered, page, says, started, stops } from "./events.ts";
 
 const said = (...events: object[]) => {

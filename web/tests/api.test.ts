@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, mock, test } from "node:test";
-import { address, call, NO_CONNECTION, Refusal } from "../src/api.ts";
+import { address, call, NO_CONNECTION, Refusal } from "../src/api/client.ts";
 
 describe("calls of the server", () => {
   afterEach(() => mock.restoreAll());

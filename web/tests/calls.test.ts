@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { announcement } from "../src/state/announcing.ts";
-import { pieces, readable, standing } from "../src/state/calls.ts";
+import { announcement } from "../src/state/announcements.ts";
+import { pieces, readable, standing } from "../src/state/tool-calls.ts";
 import { hear, opened, withPage } from "../src/state/discussion.ts";
 import { isAsking } from "../src/state/turn.ts";
-import { REFUSED } from "../src/wire.ts";
+import { REFUSED } from "../src/api/types.ts";
 import { asks, begins, calls, DISCUSSION, ended, isTold, live, message, numbered } from "./events.ts";
 import { page, returns, says, started, stops } from "./events.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { troubleOf } from "../src/card/faults.ts";
-import { shares, written } from "../src/card/parts.ts";
-import type { Fault, Shown } from "../src/wire.ts";
+import { troubleOf } from "../src/features/turn-card/faults.ts";
+import { shares, written } from "../src/features/turn-card/prompt/prompt-parts.ts";
+import type { Fault, Shown } from "../src/api/types.ts";
 
 const fault = (kind: Fault["kind"], message = "It broke.", retry_after: number | null = null): Fault => ({
   kind,

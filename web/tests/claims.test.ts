@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { grouped, placed } from "../src/debate/claims.ts";
-import type { Claim } from "../src/wire.ts";
+import { grouped, placed } from "../src/features/modes/debate/claims.ts";
+import type { Claim } from "../src/api/types.ts";
 
 const voice = (participant: string) => ({ participant, quote: "", message: "msg_1" });
 const claim = (words: string, by: string[], against: string[] = []): Claim => ({

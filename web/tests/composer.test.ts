@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { admitted, bytes, LARGEST, MOST, objection } from "../src/composer/checks.ts";
-import { PRESENT, saidBy, stepped } from "../src/composer/history.ts";
-import { refused } from "../src/composer/refusals.ts";
+import { admitted, bytes, LARGEST, MOST, objection } from "../src/state/attachment-checks.ts";
+import { PRESENT, saidBy, stepped } from "../src/features/composer/history.ts";
+import { refused } from "../src/features/composer/rejected-files.ts";
 
 test("one goes back through what one said, and forth to what one was writing", () => {
   const said = saidBy(["First", "Again", "First", "Last"]);

@@ -2,7 +2,7 @@
 
 import { opened, hear } from "../src/state/discussion.ts";
 import type { Run } from "../src/state/run.ts";
-import type { Report } from "../src/wire.ts";
+import type { Report } from "../src/api/types.ts";
 import { begins, numbered, started, stops } from "./events.ts";
 
 export const PEOPLE = ["alpha", "beta", "gamma"];

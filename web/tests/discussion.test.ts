@@ -10,7 +10,7 @@ import {
   withPage,
   type Open,
 } from "../src/state/discussion.ts";
-import type { Event } from "../src/wire.ts";
+import type { Event } from "../src/api/types.ts";
 import {
   begins,
   draws,

@@ -1,6 +1,6 @@
 /** Events as the server writes them, for tests that listen to a table. */
 
-import type { Discussion, DiscussionRead, Event, Message, Run } from "../src/wire.ts";
+import type { Discussion, DiscussionRead, Event, Message, Run } from "../src/api/types.ts";
 
 const USAGE = {
   type: "usage",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findingsOf, noticesOf } from "../src/debate/findings.ts";
-import type { Claim, Ranking, Summary } from "../src/wire.ts";
+import { findingsOf, noticesOf } from "../src/features/modes/debate/analyses.ts";
+import type { Claim, Ranking, Summary } from "../src/api/types.ts";
 import { heardOf, report, tells } from "./debates.ts";
 
 const summary = (overview: string) => ({ overview }) as Summary;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { headersOf } from "../src/models/headers.ts";
+import { headersOf } from "../src/features/models/headers.ts";
 
 test("headers are written one a line, and values may have colons", () => {
   assert.deepEqual(headersOf("Authorization: Bearer a:b\n\n X-Key:1 "), {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, mock, test } from "node:test";
-import { listed, pressed, register } from "../src/shell/keys.ts";
+import { listed, pressed, register } from "../src/stores/shortcuts.ts";
 
 /** As much of a browser as keys ask for. */
 class Place {

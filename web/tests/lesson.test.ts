@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { does, drawn, told } from "../src/lesson/drawn.ts";
-import { moments, pause, pieces } from "../src/lesson/moments.ts";
+import { does, drawn, told } from "../src/features/modes/lesson/drawn-elements.ts";
+import { moments, pause, pieces } from "../src/features/modes/lesson/moments.ts";
 import { emptyRun, told as heard, type Run } from "../src/state/run.ts";
-import type { ActionTaken } from "../src/wire.ts";
+import type { ActionTaken } from "../src/api/types.ts";
 import { begins, numbered, retracts, says, started, stops } from "./events.ts";
 
 type Action = ActionTaken["action"];

@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kinds, paired, tone, usefulness, webAddress } from "../src/library/knowledge.ts";
-import { everyPage } from "../src/transport/pages.ts";
-import { copyName, draftOf, formOf, grouped, labels, matching, missing } from "../src/library/personas.ts";
-import type { Insight, Persona } from "../src/wire.ts";
+import { kinds, paired, tone, usefulness, webAddress } from "../src/features/library/knowledge/knowledge.ts";
+import { everyPage } from "../src/api/paginate.ts";
+import {
+  copyName,
+  draftOf,
+  formOf,
+  grouped,
+  labels,
+  matching,
+  missing,
+} from "../src/features/library/personas/personas.ts";
+import type { Insight, Persona } from "../src/api/types.ts";
 
 const persona = (name: string, more: Partial<Persona> = {}): Persona => ({
   id: name,

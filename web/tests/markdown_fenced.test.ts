@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fenced } from "../src/markdown/fenced.ts";
+import { fenced } from "../src/markdown/code-fence.ts";
 
 test("words without a fence stay as they are, to the last blank", () => {
   const words = "  A *round* table?\n\n  `yes`\n";

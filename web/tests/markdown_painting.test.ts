@@ -7,7 +7,7 @@ import {
   BETWEEN_MS,
   BUDGET_MS,
   Painting,
-} from "../src/markdown/painting.ts";
+} from "../src/markdown/painter.ts";
 
 const FRAME_MS = 16;
 

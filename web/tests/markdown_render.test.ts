@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { GrowingDocument } from "../src/markdown/document.ts";
 import { formulaAt } from "../src/markdown/formulas.ts";
 import { target, tells } from "../src/markdown/links.ts";
-import { located } from "../src/markdown/quoting.ts";
+import { located } from "../src/markdown/blockquotes.ts";
 import { long, markdown, noise } from "./markdown_texts.ts";
 import { runs } from "./runs.ts";
 

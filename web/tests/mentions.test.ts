@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { fitting, mentioned, named, pieces, writing, type Mention } from "../src/composer/mentions.ts";
+import {
+  fitting,
+  mentioned,
+  named,
+  pieces,
+  writing,
+  type Mention,
+} from "../src/features/composer/mentions.ts";
 
 const ADA: Mention = { key: "ada", kind: "participant", name: "Ada", hint: "" };
 const TABLES: Mention = { key: "dis_1", kind: "discussion", name: "Round tables", hint: "" };

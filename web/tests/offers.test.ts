@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isModel, isScripted, readyModels, search, unlisted } from "../src/models/offers.ts";
-import { isHere, standing } from "../src/models/providers.ts";
+import { isModel, isScripted, readyModels, search, unlisted } from "../src/state/model-offers.ts";
+import { isHere, standing } from "../src/state/providers.ts";
 import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED, SILENT, offer } from "./providers.ts";
 
 test("what is there is told apart from what needs something first", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { Refusal } from "../src/api.ts";
-import { Once } from "../src/composer/once.ts";
+import { Refusal } from "../src/api/client.ts";
+import { Once } from "../src/stores/idempotent-send.ts";
 
 const BODY = { message: "Round or square?", files: [] };
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, dollars, seconds } from "../src/ui/figures.ts";
-import { kindOf } from "../src/state/kind.ts";
-import { colourOf, person, seated } from "../src/state/people.ts";
+import { count, dollars, seconds } from "../src/ui/format.ts";
+import { kindOf } from "../src/state/run-kind.ts";
+import { colourOf, person, seated } from "../src/state/participants.ts";
 import { emptyRun } from "../src/state/run.ts";
 import { fresh } from "../src/state/turn.ts";
-import type { Discussion } from "../src/wire.ts";
+import type { Discussion } from "../src/api/types.ts";
 import { DISCUSSION } from "./events.ts";
 
 const inMode = (mode: Discussion["mode"]) => ({ ...DISCUSSION, mode });

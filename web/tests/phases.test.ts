@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isOut, lanesOf, phasesOf } from "../src/debate/phases.ts";
+import { isOut, lanesOf, phasesOf } from "../src/features/modes/debate/phases.ts";
 import type { Run } from "../src/state/run.ts";
-import type { LaneReport } from "../src/wire.ts";
+import type { LaneReport } from "../src/api/types.ts";
 import { BOTH_FIRST, ends, FIRST_OVER, heardOf, PEOPLE, speaks, stage, tells } from "./debates.ts";
 import { asks, calls, ended, isTold } from "./events.ts";
 

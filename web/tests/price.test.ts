@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { brief, excess } from "../src/composer/price.ts";
-import type { Estimate } from "../src/wire.ts";
+import { brief, excess } from "../src/features/composer/price.ts";
+import type { Estimate } from "../src/api/types.ts";
 
 function estimate(cost: number, unknown: readonly string[] = [], left: number | null = null): Estimate {
   return { forecast: { lines: [], calls: 3, input: 0, output: 0, cost, unknown }, left };

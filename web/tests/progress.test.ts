@@ -8,8 +8,8 @@ import {
   passes,
   type Progress,
   type Told,
-} from "../src/assertions/progress.ts";
-import type { Round, Trial } from "../src/wire.ts";
+} from "../src/features/evaluations/progress.ts";
+import type { Round, Trial } from "../src/api/types.ts";
 
 const verdicts = (...passed: boolean[]) => passed.map((one) => ({ passed: one, reason: "" }));
 const round = (better: boolean, ...passed: boolean[]) =>

@@ -1,7 +1,7 @@
 /** Providers as the server tells of them, for tests. */
 
-import { offersOf, type Offer } from "../src/models/offers.ts";
-import type { ProviderModels, ProviderStatus } from "../src/wire.ts";
+import { offersOf, type Offer } from "../src/state/model-offers.ts";
+import type { ProviderModels, ProviderStatus } from "../src/api/types.ts";
 
 interface Given {
   models?: readonly string[];

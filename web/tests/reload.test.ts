@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { hear, opened, withOlder, withPage, type Open } from "../src/state/discussion.ts";
-import { remarksOn } from "../src/state/remarks.ts";
-import type { DiscussionRead, Event, Message } from "../src/wire.ts";
+import { remarksOn } from "../src/state/notices.ts";
+import type { DiscussionRead, Event, Message } from "../src/api/types.ts";
 import { ended, message, numbered, page, started } from "./events.ts";
 import { ends, speaks, tells } from "./debates.ts";
 

@@ -1,13 +1,14 @@
+import type { StreamEvent } from "../src/api/event-stream.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hear, opened, withMessage, withPage, type Heard } from "../src/state/discussion.ts";
+import { hear, opened, withMessage, withPage } from "../src/state/discussion.ts";
 import { lostRenewal } from "../src/state/turn.ts";
 import { begins, ended, live, message, numbered, page, says, started, stops } from "./events.ts";
 
 const ANSWER = message("msg_2", "run_1", "alpha", "Round.", 2);
 const READ = withPage(opened("dis_1"), page([message("msg_1", "run_1", null, "Which?"), ANSWER]));
 const begun = (open = READ) =>
-  hear(open, [{ type: "activity", runs: [live("run_2", "msg_2")], asking: [] } satisfies Heard]);
+  hear(open, [{ type: "activity", runs: [live("run_2", "msg_2")], asking: [] } satisfies StreamEvent]);
 const AGAIN = (...events: readonly object[]) => numbered("run_2", started, begins("alpha"), ...events);
 const turnOf = (open = READ) => open.runs[0]?.turns[0];
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { floorOf, roundsOf } from "../src/rounds/rounds.ts";
+import { floorOf, roundsOf } from "../src/features/modes/rounds/rounds.ts";
 import { standing, type Run } from "../src/state/run.ts";
 import { ends, heardOf, PEOPLE, speaks, stage } from "./debates.ts";
 import { ended, live } from "./events.ts";

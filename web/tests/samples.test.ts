@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstTable, laidWith, playable, PLAYED, SAMPLES } from "../src/start/samples.ts";
-import { missing } from "../src/table/table.ts";
+import { firstTable, laidWith, playable, PLAYED, SAMPLES } from "../src/features/new-discussion/samples.ts";
+import { missing } from "../src/features/participants/setup.ts";
 import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED } from "./providers.ts";
 
 const models = (table: ReturnType<typeof firstTable>) => table?.seats.map((seat) => seat.model);

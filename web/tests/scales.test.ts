@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { bands, stride, ticks } from "../src/money/scales.ts";
+import { bands, stride, ticks } from "../src/features/usage/scales.ts";
 
 test("an axis has round marks", () => {
   assert.deepEqual(ticks(0.037), [0, 0.01, 0.02, 0.03, 0.04]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EMPTY, shelve, withFirstPage, withNextPage } from "../src/state/shelf.ts";
-import type { Discussion, Run } from "../src/wire.ts";
+import { EMPTY, shelve, withFirstPage, withNextPage } from "../src/state/discussion-list.ts";
+import type { Discussion, Run } from "../src/api/types.ts";
 import { DISCUSSION, live } from "./events.ts";
 
 const one = (id: string, updated_at: number, status: Discussion["status"] = "active"): Discussion => ({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canBeginAnew, shares } from "../src/money/budget.ts";
+import { canBeginAnew, shares } from "../src/features/usage/budget.ts";
 import {
   amount,
   dearest,
@@ -11,8 +11,8 @@ import {
   parts,
   price,
   remarks,
-} from "../src/money/spending.ts";
-import type { Budget, SpendingOn, UsageReport } from "../src/wire.ts";
+} from "../src/state/spending.ts";
+import type { Budget, SpendingOn, UsageReport } from "../src/api/types.ts";
 
 const spent = (key: string | null, more: Partial<SpendingOn> = {}): SpendingOn => ({
   key,

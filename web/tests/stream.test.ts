@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, mock, test } from "node:test";
-import type { Heard } from "../src/state/discussion.ts";
-import { Stream, type Connection } from "../src/transport/stream.ts";
+import type { StreamEvent } from "../src/api/event-stream.ts";
+import { Stream, type Connection } from "../src/api/event-stream.ts";
 
 interface Asked {
   url: string;
@@ -13,7 +13,7 @@ interface Asked {
 const RESYNC = 'data: {"type":"resync"}\n\n';
 let asked: Asked[] = [];
 let states: Connection[] = [];
-let heard: Heard[] = [];
+let heard: StreamEvent[] = [];
 let missed = 0;
 let answer: () => Response | null = () => null;
 let stream: Stream;

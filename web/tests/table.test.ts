@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changedOf, changeOf } from "../src/table/changes.ts";
-import { bodyOf, wrongIn } from "../src/table/draft.ts";
-import { idOf, namesOf } from "../src/table/names.ts";
+import { changedOf, changeOf } from "../src/features/participants/changes.ts";
+import { bodyOf, wrongIn } from "../src/features/participants/draft.ts";
+import { idOf, namesOf } from "../src/features/participants/names.ts";
 import {
   EMPTY,
   laid,
@@ -13,8 +13,8 @@ import {
   withoutSeat,
   withSeat,
   withSeatAgain,
-} from "../src/table/table.ts";
-import type { Discussion, LineUp, Persona } from "../src/wire.ts";
+} from "../src/features/participants/setup.ts";
+import type { Discussion, LineUp, Persona } from "../src/api/types.ts";
 
 const SCEPTIC = { id: "per_1", name: "The sceptic" } as Persona;
 const KEPT: LineUp = {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { threadOf, type Entry } from "../src/debate/thread.ts";
+import { threadOf, type Entry } from "../src/features/modes/debate/thread.ts";
 import { ends, heardOf, speaks } from "./debates.ts";
 import { message, says } from "./events.ts";
 

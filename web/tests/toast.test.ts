@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { added, elsewhere, type Toast } from "../src/ui/toast.ts";
+import { added, elsewhere, type Toast } from "../src/state/toast-list.ts";
 
 const words = (all: readonly Toast[]) => all.map((one) => `${one.words} ${one.times}`);
 

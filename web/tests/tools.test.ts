@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bodyOf } from "../src/table/draft.ts";
-import { EMPTY, newSeat } from "../src/table/table.ts";
-import { given, gone, has } from "../src/table/tools.ts";
-import type { ListedServer } from "../src/wire.ts";
+import { bodyOf } from "../src/features/participants/draft.ts";
+import { EMPTY, newSeat } from "../src/features/participants/setup.ts";
+import { given, gone, has } from "../src/features/participants/tools.ts";
+import type { ListedServer } from "../src/api/types.ts";
 
 const tool = (name: string) => ({ name, description: "", effects: false, trusted: false });
 const WORDS: ListedServer = {

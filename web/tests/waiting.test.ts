@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hear, opened, withPage } from "../src/state/discussion.ts";
-import { remarksOn } from "../src/state/remarks.ts";
+import { remarksOn } from "../src/state/notices.ts";
 import type { Run } from "../src/state/run.ts";
 import { withWaiting } from "../src/state/waiting.ts";
-import type { DiscussionRead } from "../src/wire.ts";
+import type { DiscussionRead } from "../src/api/types.ts";
 import { begins, DISCUSSION, ended, live, message, numbered, page, says, started, stops } from "./events.ts";
 
 const runOf = (...events: readonly object[]): Run => {

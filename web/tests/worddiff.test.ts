@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { changes } from "../src/assertions/worddiff.ts";
+import { changes } from "../src/features/evaluations/word-diff.ts";
 
 const without = (kind: string, all: ReturnType<typeof changes>) =>
   all

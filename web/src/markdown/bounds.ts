@@ -4,7 +4,7 @@
  * for it is the same however the text arrived.
  */
 
-import { cutPlace } from "./cut.ts";
+import { cutPlace } from "./truncate.ts";
 import { isDeep } from "./lines.ts";
 
 const MARKS = "*_~`[]<>!\\$&|";

@@ -1,6 +1,6 @@
 /** The frames and keys of the browser. */
 
-import type { Clock } from "./painting.ts";
+import type { Clock } from "./painter.ts";
 
 export function browserClock(): Clock {
   let pressed = false;

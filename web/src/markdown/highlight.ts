@@ -1,6 +1,6 @@
 /** Colours for code whose fence is closed; the highlighter is loaded with the first of it. */
 
-import { sanitisedCode } from "./sanitise.ts";
+import { sanitisedCode } from "./sanitize.ts";
 
 /** Longer code stays plain: highlighting it would hold up the page. */
 const LONGEST = 30_000;

@@ -5,7 +5,7 @@
  * through the sanitiser, and are set one by one as the few properties that KaTeX needs.
  */
 
-import { sanitisedFormula } from "./sanitise.ts";
+import { sanitisedFormula } from "./sanitize.ts";
 
 type Katex = (typeof import("katex"))["default"];
 

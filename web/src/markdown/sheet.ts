@@ -3,12 +3,12 @@
  * lie on leaves, since the browser watches each of what it may pass over, and there are many blocks.
  */
 
-import { addCopyButtons } from "./copying.ts";
+import { addCopyButtons } from "./copy-buttons.ts";
 import type { GrowingDocument, Tail } from "./document.ts";
 import { highlight } from "./highlight.ts";
 import { drawFormulas, loadKatex } from "./math.ts";
-import { restWhenMeasured } from "./resting.ts";
-import { sanitisedBlock } from "./sanitise.ts";
+import { restWhenMeasured } from "./idle.ts";
+import { sanitisedBlock } from "./sanitize.ts";
 
 const BLOCKS_A_LEAF = 16;
 

@@ -6,7 +6,7 @@
  * A segment that stays open is limited in length, except for a fence, whose lines need no reading.
  */
 
-import { cutPlace } from "./cut.ts";
+import { cutPlace } from "./truncate.ts";
 import {
   LONG_LINE,
   closesFence,

@@ -1,7 +1,8 @@
 /** The state of an open discussion: a pure function of what was read of it and what was heard since. */
 
-import type { Change, Discussion, DiscussionRead, Event, Message, Resync, Run as Stored } from "../wire.ts";
-import { renewing } from "./renewal.ts";
+import type { StreamEvent } from "../api/event-stream.ts";
+import type { Discussion, DiscussionRead, Message, Run as Stored } from "../api/types.ts";
+import { renewing } from "./regeneration.ts";
 import { emptyRun, forgotten, goesOn, read, reminded, standing, told, type Run } from "./run.ts";
 
 export interface Open {
@@ -15,8 +16,6 @@ export interface Open {
 }
 
 const MOST = 20; // runs that the server lets one name
-
-export type Heard = Event | Change | Resync;
 
 export function opened(id: string): Open {
   return { id, discussion: null, runs: [], before: null, gone: false };
@@ -68,11 +67,11 @@ export function withMessage(open: Open, message: Message): Open {
 }
 
 /** Hear one thing after the other. */
-export function hear(open: Open, events: readonly Heard[]): Open {
+export function hear(open: Open, events: readonly StreamEvent[]): Open {
   return events.reduce(hearOne, open);
 }
 
-function hearOne(open: Open, event: Heard): Open {
+function hearOne(open: Open, event: StreamEvent): Open {
   switch (event.type) {
     case "activity":
       return withRuns(

@@ -14,7 +14,7 @@ import type {
   Recapped,
   Run as Stored,
   SummaryMade,
-} from "../wire.ts";
+} from "../api/types.ts";
 import { fresh, heard, isLive, keyOf, turnOf, type Seat, type Turn } from "./turn.ts";
 
 /** Something that was done, and how many characters its turn had said by then. */

@@ -1,7 +1,7 @@
 /** One participant's turn, whether it was read from the discussion or is being heard right now. */
 
-import type { ActionDropped, Event, Message, TurnEnded } from "../wire.ts";
-import { calling, keptCalls, type Call } from "./calls.ts";
+import type { ActionDropped, Event, Message, TurnEnded } from "../api/types.ts";
+import { calling, keptCalls, type Call } from "./tool-calls.ts";
 
 type TurnState = "waiting" | "speaking" | TurnEnded["status"];
 

@@ -1,6 +1,6 @@
 /** Who is to speak and has not begun: they stand there from the start, so that nothing jumps. */
 
-import type { Discussion } from "../wire.ts";
+import type { Discussion } from "../api/types.ts";
 import { goesOn, type Run } from "./run.ts";
 import { fresh, keyOf, type Turn } from "./turn.ts";
 

@@ -1,6 +1,6 @@
 /** Copying, and saying so. Browsers allow it only where the connection is safe. */
 
-import { toasts } from "./toasts.svelte.ts";
+import { toasts } from "../stores/toasts.svelte.ts";
 
 export async function copy(text: string): Promise<void> {
   try {

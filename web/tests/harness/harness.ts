@@ -2,7 +2,7 @@
 
 import { flushSync, mount } from "svelte";
 import { GrowingDocument } from "../../src/markdown/document.ts";
-import { markQuote } from "../../src/markdown/quote.ts";
+import { markQuote } from "../../src/markdown/find-quote.ts";
 import { Sheet } from "../../src/markdown/sheet.ts";
 import Card from "./Card.svelte";
 

@@ -1,0 +1,58 @@
+"""The layers of the page: a folder imports only from the folders below it, so there is no import cycle."""
+
+import re
+from pathlib import PurePosixPath
+
+from tests.node import WEB
+
+# From the bottom up. Folders on one line do not import each other.
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"api"}),
+    frozenset({"state"}),
+    frozenset({"stores", "markdown"}),
+    frozenset({"ui"}),
+    frozenset({"features/model-picker"}),
+    frozenset({"features/evaluations", "features/persona-suggestions"}),
+    frozenset({"features/turn-card"}),
+    frozenset({"features/modes", "features/composer", "features/participants"}),
+    frozenset({"features/library", "features/models", "features/usage"}),
+    frozenset({"features/new-discussion", "features/discussion"}),
+    frozenset({"features/shell"}),
+    frozenset({"."}),
+)
+LEVELS = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
+IMPORT = re.compile(r"""(?:from|import|import\()\s*["'](\.{1,2}/[^"']+)["']""")
+SOURCES = sorted(path for path in (WEB / "src").rglob("*") if path.suffix in {".ts", ".svelte"})
+
+
+def folder_of(path: str) -> str:
+    parts = PurePosixPath(path).parts[:-1]
+    return "/".join(parts[: 2 if parts[:1] == ("features",) else 1]) or "."
+
+
+def imports() -> list[tuple[str, str]]:
+    source_folder = (WEB / "src").resolve()
+    return [
+        (
+            path.relative_to(WEB / "src").as_posix(),
+            (path.parent / target).resolve().relative_to(source_folder).as_posix(),
+        )
+        for path in SOURCES
+        for target in IMPORT.findall(path.read_text("utf-8"))
+    ]
+
+
+def test_every_folder_of_the_page_has_a_layer() -> None:
+    folders = {folder_of(path.relative_to(WEB / "src").as_posix()) for path in SOURCES}
+    assert folders == LEVELS.keys()
+
+
+def test_a_folder_of_the_page_imports_only_from_lower_layers() -> None:
+    found = imports()
+    assert len(found) > len(SOURCES), "the imports of the page were not found"
+    upward = [
+        f"{importer} imports {imported}"
+        for importer, imported in found
+        if folder_of(importer) != folder_of(imported) and LEVELS[folder_of(importer)] <= LEVELS[folder_of(imported)]
+    ]
+    assert upward == []

@@ -1,0 +1,101 @@
+/** Personas as the library shows them: found, in groups, and written from what stands in the editor. */
+
+import type { Persona, PersonaDraft } from "../../../api/types.ts";
+
+export interface Group {
+  readonly title: string;
+  readonly personas: readonly Persona[];
+}
+
+/** Find those in which every word occurs somewhere. */
+export function matching(personas: readonly Persona[], search: string): readonly Persona[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return personas.filter((one) => {
+    const text = [
+      one.name,
+      one.description,
+      one.category,
+      ...one.traits,
+      ...one.specialisations,
+      one.system_prompt,
+    ]
+      .join("\n")
+      .toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+/** One's own come first, newest first; the shipped ones follow by category and name. */
+export function grouped(personas: readonly Persona[]): readonly Group[] {
+  const own = personas.filter((one) => !one.shipped);
+  const shipped = personas
+    .filter((one) => one.shipped)
+    .sort((a, b) => a.category.localeCompare(b.category) || a.name.localeCompare(b.name));
+  return [
+    { title: "Your own", personas: own },
+    { title: "Included with Moot", personas: shipped },
+  ].filter((group) => group.personas.length);
+}
+
+/** What stands in the editor: labels are written with commas between them. */
+export interface Form {
+  name: string;
+  description: string;
+  system_prompt: string;
+  traits: string;
+  specialisations: string;
+  category: string;
+  colour: string;
+}
+
+export function formOf(persona: Persona | null): Form {
+  return {
+    name: persona?.name ?? "",
+    description: persona?.description ?? "",
+    system_prompt: persona?.system_prompt ?? "",
+    traits: persona?.traits.join(", ") ?? "",
+    specialisations: persona?.specialisations.join(", ") ?? "",
+    category: persona?.category ?? "",
+    colour: persona?.colour ?? "",
+  };
+}
+
+export function draftOf(form: Form): Required<PersonaDraft> {
+  return {
+    name: form.name.trim(),
+    description: form.description.trim(),
+    system_prompt: form.system_prompt.trim(),
+    traits: labels(form.traits),
+    specialisations: labels(form.specialisations),
+    category: form.category.trim(),
+    colour: form.colour,
+  };
+}
+
+/** Say what is missing, or nothing. */
+export function missing(form: Form): string {
+  if (!form.name.trim()) return "Give it a name.";
+  if (!form.description.trim() && !form.system_prompt.trim()) {
+    return "Say what it is: write a description or a system prompt.";
+  }
+  const long = [...labels(form.traits), ...labels(form.specialisations)].find((one) => one.length > 60);
+  return long ? `“${long.slice(0, 30)}…” is too long: put commas between traits.` : "";
+}
+
+/** A copy needs a name that nobody has. */
+export function copyName(name: string, taken: readonly string[]): string {
+  const names = new Set(taken.map((one) => one.toLowerCase()));
+  for (let count = 2; ; count++) {
+    const ending = count === 2 ? " (copy)" : ` (copy ${count - 1})`;
+    const found = name.slice(0, 60 - ending.length) + ending;
+    if (!names.has(found.toLowerCase())) return found;
+  }
+}
+
+export function labels(text: string): readonly string[] {
+  const some = text
+    .split(",")
+    .map((one) => one.trim())
+    .filter(Boolean);
+  return [...new Set(some)].slice(0, 20);
+}

@@ -1,0 +1,45 @@
+/** Claims in the order in which they matter to a reader, and the places of a ranking with their ties. */
+
+import type { Claim, Place, Ranking } from "../../../api/types.ts";
+
+export interface Group {
+  readonly name: "disputed" | "shared" | "single";
+  readonly claims: readonly Claim[];
+}
+
+/** What they are at odds over first, then what several hold, then what one alone said. */
+export function grouped(claims: readonly Claim[]): readonly Group[] {
+  const groups = (["disputed", "shared", "single"] as const).map((name) => ({
+    name,
+    claims: claims.filter((claim) => kindOf(claim) === name),
+  }));
+  return groups.filter((group) => group.claims.length > 0);
+}
+
+function kindOf(claim: Claim): Group["name"] {
+  if (claim.opponents.length) return "disputed";
+  return claim.supporters.length > 1 ? "shared" : "single";
+}
+
+interface Placed extends Place {
+  readonly place: number;
+  /** The share of the winner's points a vote, for the length of a bar. */
+  readonly share: number;
+  /** Where each voter put this one that had it on the ballot. */
+  readonly votersPlaces: readonly { voter: string; place: number }[];
+}
+
+/** Number the places: who has as many points a vote as another shares the place. */
+export function placed({ places, ballots }: Ranking): readonly Placed[] {
+  const worth = ({ points, votes }: Place) => (votes ? points / votes : 0);
+  const most = Math.max(...places.map(worth), 0);
+  return places.map((one) => ({
+    ...one,
+    place: 1 + places.filter((other) => worth(other) > worth(one)).length,
+    share: most ? worth(one) / most : 0,
+    votersPlaces: Object.entries(ballots).flatMap(([voter, order]) => {
+      const place = order.findIndex((tier) => tier.includes(one.participant));
+      return place < 0 ? [] : [{ voter, place: 1 + order.slice(0, place).flat().length }];
+    }),
+  }));
+}

@@ -1,0 +1,21 @@
+/** The views of the page by the first piece of their path. All but the ones of a first visit are loaded when asked for. */
+
+import type { Component } from "svelte";
+import Discussion from "../discussion/Discussion.svelte";
+import NewDiscussion from "../new-discussion/NewDiscussion.svelte";
+
+interface View {
+  title: string;
+  load: () => Promise<{ default: Component }>;
+}
+
+const loaded = (component: Component) => () => Promise.resolve({ default: component });
+
+export const VIEWS: Record<string, View> = {
+  "": { title: "New discussion", load: loaded(NewDiscussion) },
+  d: { title: "Discussion", load: loaded(Discussion) },
+  personas: { title: "Personas", load: () => import("../library/personas/Personas.svelte") },
+  projects: { title: "Projects", load: () => import("../library/projects/Projects.svelte") },
+  models: { title: "Models and keys", load: () => import("../models/Models.svelte") },
+  usage: { title: "Usage", load: () => import("../usage/Usage.svelte") },
+};

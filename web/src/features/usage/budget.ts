@@ -1,0 +1,21 @@
+/** How a week's budget stands, as shares of a bar and in words. */
+
+import type { Budget } from "../../api/types.ts";
+
+interface Shares {
+  readonly spent: number;
+  readonly reserved: number;
+  readonly isOver: boolean;
+}
+
+/** Shares between 0 and 1; what goes beyond the budget fills the bar. */
+export function shares({ budget, spent, reserved }: Budget): Shares {
+  if (budget === null) return { spent: 0, reserved: 0, isOver: false };
+  const whole = Math.max(budget, spent + reserved, Number.MIN_VALUE);
+  return { spent: spent / whole, reserved: reserved / whole, isOver: spent + reserved >= budget };
+}
+
+/** A week can be begun anew once. */
+export function canBeginAnew({ budget, reup_at }: Budget): boolean {
+  return budget !== null && reup_at === null;
+}
