@@ -128,3 +128,22 @@ async def test_a_whole_debate_is_taken_along_and_read_without_any_network(
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
     await axe(page)
     await page.context.set_offline(False)
+
+
+FOCUS_AT_ONCE = """async () => {
+    const menu = document.querySelector("header [role=menu]");
+    const toggled = new Promise((done) => menu.addEventListener("toggle", () => setTimeout(done), { once: true }));
+    const items = [...menu.querySelectorAll("[role=menuitem]")];
+    menu.showPopover();
+    const isFirst = document.activeElement === items[0];
+    items.at(-1).focus();
+    await toggled;
+    return [isFirst, document.activeElement === items.at(-1)];
+}"""
+
+
+async def test_menu_keeps_the_focus_that_the_user_moved_while_it_opened(server: MootServer, page: Page) -> None:
+    id = await discussed(server, "Round or square?", participants=["scripted/echo"])
+    await page.goto(f"{server.url}/d/{id}")
+    await expect(page.get_by_role("button", name="Share")).to_be_visible()
+    assert await page.evaluate(FOCUS_AT_ONCE) == [True, True]

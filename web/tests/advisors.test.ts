@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parted } from "../src/features/modes/advisors/advice.ts";
-import { next, phase, told } from "../src/features/modes/advisors/phase.ts";
-import { opened, type Open } from "../src/state/discussion.ts";
+import { splitAdvice } from "../src/features/modes/advisors/advice.ts";
+import { nextAdvisorPhase, advisorPhase, phaseLabel } from "../src/features/modes/advisors/phase.ts";
+import { emptyDiscussion, type OpenDiscussion } from "../src/state/discussion.ts";
 import { emptyRun, type Run } from "../src/state/run.ts";
-import { fresh, type Turn } from "../src/state/turn.ts";
+import { emptyTurn, type Turn } from "../src/state/turn.ts";
 import type { Discussion } from "../src/api/types.ts";
 import { DISCUSSION } from "./events.ts";
 
 function turn(run: string, who: string, change: Partial<Turn> = {}, stage = "answer"): Turn {
   return {
-    ...fresh(run, { participant: who, stage, round: 0 }, 0),
+    ...emptyTurn(run, { participant: who, stage, round: 0 }, 0),
     state: "completed",
     text: "Why?",
     ...change,
@@ -18,10 +18,10 @@ function turn(run: string, who: string, change: Partial<Turn> = {}, stage = "ans
 }
 
 const run = (id: string, ...turns: readonly Turn[]): Run => ({ ...emptyRun(id), turns });
-const open = (runs: readonly Run[], before: number | null = null): Open => ({
-  ...opened("dis_1"),
+const open = (runs: readonly Run[], before: number | null = null): OpenDiscussion => ({
+  ...emptyDiscussion("dis_1"),
   discussion: DISCUSSION,
-  before,
+  olderCursor: before,
   runs,
 });
 const three = ["1", "2", "3"].map((id) => run(id, turn(id, "alpha"), turn(id, "alpha", {}, "cross_talk")));
@@ -31,14 +31,14 @@ const all = open([...three, current]);
 test("in its first three turns an advisor asks, and then it speaks freely", () => {
   const [first, , third] = all.runs;
   assert.ok(first && third);
-  assert.deepEqual(phase(all, DISCUSSION, first, "alpha"), { kind: "asks", turn: 1, of: 3 });
-  assert.deepEqual(phase(all, DISCUSSION, third, "alpha"), { kind: "asks", turn: 3, of: 3 });
-  assert.deepEqual(phase(all, DISCUSSION, current, "alpha"), { kind: "speaks" });
+  assert.deepEqual(advisorPhase(all, DISCUSSION, first, "alpha"), { kind: "asks", turn: 1, of: 3 });
+  assert.deepEqual(advisorPhase(all, DISCUSSION, third, "alpha"), { kind: "asks", turn: 3, of: 3 });
+  assert.deepEqual(advisorPhase(all, DISCUSSION, current, "alpha"), { kind: "speaks" });
 });
 
 test("its own turns count: whoever joins late begins with questions", () => {
-  assert.deepEqual(phase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 1, of: 3 });
-  assert.deepEqual(next(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 2, of: 3 });
+  assert.deepEqual(advisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 1, of: 3 });
+  assert.deepEqual(nextAdvisorPhase(all, DISCUSSION, current, "beta"), { kind: "asks", turn: 2, of: 3 });
 });
 
 test("a turn that failed does not count, nor another version of an answer, nor a synthesis", () => {
@@ -48,26 +48,26 @@ test("a turn that failed does not count, nor another version of an answer, nor a
     run("3", turn("3", "alpha", { role: "synthesis" }, "synthesis")),
     current,
   ];
-  assert.deepEqual(phase(open(runs), DISCUSSION, current, "alpha"), { kind: "asks", turn: 1, of: 3 });
+  assert.deepEqual(advisorPhase(open(runs), DISCUSSION, current, "alpha"), { kind: "asks", turn: 1, of: 3 });
 });
 
 test("a discussion has its own rule, and 0 lets all speak freely at once", () => {
   const rules = (early: number) => ({ ...DISCUSSION, advisors: { early } }) as Discussion;
   const [first] = all.runs;
   assert.ok(first);
-  assert.deepEqual(phase(all, rules(0), first, "alpha"), { kind: "speaks" });
-  assert.deepEqual(phase(all, rules(5), current, "alpha"), { kind: "asks", turn: 4, of: 5 });
+  assert.deepEqual(advisorPhase(all, rules(0), first, "alpha"), { kind: "speaks" });
+  assert.deepEqual(advisorPhase(all, rules(5), current, "alpha"), { kind: "asks", turn: 4, of: 5 });
 });
 
 test("what is on a page that was not read is not guessed", () => {
   const cut = open([...three.slice(1), current], 40);
-  assert.equal(phase(cut, DISCUSSION, current, "alpha"), null);
-  assert.deepEqual(next(cut, DISCUSSION, current, "alpha"), { kind: "speaks" });
+  assert.equal(advisorPhase(cut, DISCUSSION, current, "alpha"), null);
+  assert.deepEqual(nextAdvisorPhase(cut, DISCUSSION, current, "alpha"), { kind: "speaks" });
 });
 
 test("a phase is told in words", () => {
-  assert.equal(told({ kind: "asks", turn: 2, of: 3 }), "Asking, round 2 of 3");
-  assert.equal(told({ kind: "speaks" }), "Advising");
+  assert.equal(phaseLabel({ kind: "asks", turn: 2, total: 3 }), "Asking, round 2 of 3");
+  assert.equal(phaseLabel({ kind: "speaks" }), "Advising");
 });
 
 test("advice is parted into answers, words to each other, and what it comes to", () => {
@@ -77,7 +77,7 @@ test("advice is parted into answers, words to each other, and what it comes to",
     turn("1", "beta", { text: "Pass. " }, "cross_talk"),
     turn("1", "alpha", { role: "synthesis" }, "synthesis"),
   ];
-  const { answers, replies, passed, syntheses } = parted(turns);
+  const { answers, replies, passes: passed, syntheses } = splitAdvice(turns);
   assert.deepEqual(
     [answers, replies, passed, syntheses].map((some) => some.map((one) => turns.indexOf(one))),
     [[0], [1], [2], [3]],

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { announcement } from "../src/state/announcements.ts";
-import { hear, opened, withPage } from "../src/state/discussion.ts";
+import { runAnnouncement } from "../src/state/announcements.ts";
+import { applyEvents, emptyDiscussion, withPage } from "../src/state/discussion.ts";
 import type { Event } from "../src/api/types.ts";
 import { begins, DISCUSSION, ended, message, numbered, page, says, started, stops } from "./events.ts";
 
 const said = (...events: object[]) => {
-  const open = hear(opened("dis_1"), numbered("run_1", ...events) as Event[]);
-  return announcement(open.runs.at(-1), DISCUSSION);
+  const open = applyEvents(emptyDiscussion("dis_1"), numbered("run_1", ...events) as Event[]);
+  return runAnnouncement(open.runs.at(-1), DISCUSSION);
 };
 
 test("words that come do not make new announcements", () => {
@@ -37,11 +37,11 @@ test("who was stopped is said while others go on, and at the end", () => {
 
 test("who was stopped is said after a reload", () => {
   const stopped = { ...message("msg_2", "run_1", "alpha", "Round"), status: "stopped" } as const;
-  const read = withPage(opened("dis_1"), page([message("msg_1", "run_1", null, "Which?"), stopped]));
-  assert.equal(announcement(read.runs.at(-1), DISCUSSION), "0 answers are ready. Alpha was stopped.");
+  const read = withPage(emptyDiscussion("dis_1"), page([message("msg_1", "run_1", null, "Which?"), stopped]));
+  assert.equal(runAnnouncement(read.runs.at(-1), DISCUSSION), "0 answers are ready. Alpha was stopped.");
 });
 
 test("nothing is said of nothing", () => {
-  assert.equal(announcement(undefined, DISCUSSION), "");
+  assert.equal(runAnnouncement(undefined, DISCUSSION), "");
   assert.equal(said(started), "");
 });

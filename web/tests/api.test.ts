@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, mock, test } from "node:test";
-import { address, call, NO_CONNECTION, Refusal } from "../src/api/client.ts";
+import { buildUrl, callApi, NO_CONNECTION, ApiError } from "../src/api/client.ts";
 
 describe("calls of the server", () => {
   afterEach(() => mock.restoreAll());
 
   const answers = (response: Response) => mock.method(globalThis, "fetch", () => Promise.resolve(response));
-  const refused = (response: Response): Promise<Refusal> => {
+  const refused = (response: Response): Promise<ApiError> => {
     answers(response);
-    return call("GET /api/me").then(
+    return callApi("GET /api/me").then(
       () => assert.fail("it was not refused"),
       (error: unknown) => {
-        assert.ok(error instanceof Refusal);
+        assert.ok(error instanceof ApiError);
         return error;
       },
     );
@@ -19,7 +19,7 @@ describe("calls of the server", () => {
 
   test("holes are filled so that nothing breaks out of them", () => {
     assert.equal(
-      address("GET /api/discussions/{id}", { path: { id: "a/b?c" } }),
+      buildUrl("GET /api/discussions/{id}", { path: { id: "a/b?c" } }),
       "/api/discussions/a%2Fb%3Fc",
     );
   });
@@ -27,10 +27,10 @@ describe("calls of the server", () => {
   test("a query leaves out what is not there, keeps zero and no, and repeats lists", () => {
     const query = { q: "", cursor: null, before: undefined, limit: 0, hidden: false, after: ["a:1", "b:2"] };
     assert.equal(
-      address("GET /api/discussions", { query }),
+      buildUrl("GET /api/discussions", { query }),
       "/api/discussions?limit=0&hidden=false&after=a%3A1&after=b%3A2",
     );
-    assert.equal(address("GET /api/discussions"), "/api/discussions");
+    assert.equal(buildUrl("GET /api/discussions"), "/api/discussions");
   });
 
   test("a refusal has the server's words and its fields", async () => {
@@ -51,9 +51,9 @@ describe("calls of the server", () => {
 
   test("no connection is said in words, and what was called off is no refusal", async () => {
     mock.method(globalThis, "fetch", () => Promise.reject(new TypeError("Failed to fetch")));
-    await assert.rejects(call("GET /api/me"), { name: "Refusal", status: 0, message: NO_CONNECTION });
+    await assert.rejects(callApi("GET /api/me"), { name: "Refusal", status: 0, message: NO_CONNECTION });
     mock.method(globalThis, "fetch", () => Promise.reject(new DOMException("", "AbortError")));
-    await assert.rejects(call("GET /api/me"), { name: "AbortError" });
+    await assert.rejects(callApi("GET /api/me"), { name: "AbortError" });
   });
 
   test("a body goes as JSON with its key, and nothing may come back", async () => {
@@ -61,7 +61,7 @@ describe("calls of the server", () => {
       Promise.resolve(new Response(null, { status: 204 })),
     );
     const body = { name: "ada", password: "secret" };
-    assert.equal(await call("POST /api/login", { body, key: "k1" }), null);
+    assert.equal(await callApi("POST /api/login", { body, idempotencyKey: "k1" }), null);
     const how = fetched.mock.calls[0]?.arguments[1];
     assert.equal(how?.method, "POST");
     assert.equal(how?.body, JSON.stringify(body));

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { announcement } from "../src/state/announcements.ts";
-import { pieces, readable, standing } from "../src/state/tool-calls.ts";
-import { hear, opened, withPage } from "../src/state/discussion.ts";
-import { isAsking } from "../src/state/turn.ts";
+import { runAnnouncement } from "../src/state/announcements.ts";
+import { splitAtCalls, formatArguments, describeCallStatus } from "../src/state/tool-calls.ts";
+import { applyEvents, emptyDiscussion, withPage } from "../src/state/discussion.ts";
+import { isAwaitingApproval } from "../src/state/turn.ts";
 import { REFUSED } from "../src/api/types.ts";
 import { asks, begins, calls, DISCUSSION, ended, isTold, live, message, numbered } from "./events.ts";
 import { page, returns, says, started, stops } from "./events.ts";
 
 const ASKED = [started, begins("alpha"), says("alpha", "I keep 🎲 that."), calls("alpha", "c1")];
-const heard = (...events: object[]) => hear(opened("dis_1"), numbered("run_1", ...events));
+const heard = (...events: object[]) => applyEvents(emptyDiscussion("dis_1"), numbered("run_1", ...events));
 const turnOf = (...events: object[]) => heard(...events).runs[0]!.turns[0]!;
 const USE = {
   call_id: "c1",
@@ -27,20 +27,20 @@ test("a call runs, waits for a person, and is done", () => {
     [...ASKED, asks("alpha", "c1")],
     [...ASKED, asks("alpha", "c1"), isTold("alpha", "c1")],
     [...ASKED, asks("alpha", "c1"), isTold("alpha", "c1"), returns("alpha", "c1")],
-  ].map((events) => standing(turnOf(...events).calls[0]!, true));
+  ].map((events) => describeCallStatus(turnOf(...events).calls[0]!, true));
   assert.deepEqual(states, ["running", "waiting for you", "running", "done in 1.2 s"]);
 });
 
 test("a call that failed, and one whose turn ended without a result, say so", () => {
   const [failed] = turnOf(...ASKED, returns("alpha", "c1", "Refused.", true)).calls;
   const [cut] = turnOf(...ASKED, stops("alpha", "I keep 🎲 that.", "stopped")).calls;
-  assert.equal(standing(failed!, true), "failed");
-  assert.equal(standing(cut!, false), "cut off");
+  assert.equal(describeCallStatus(failed!, true), "failed");
+  assert.equal(describeCallStatus(cut!, false), "cut off");
 });
 
 test("a call that a person refused is refused, and did not fail", () => {
   const [refused] = turnOf(...ASKED, returns("alpha", "c1", REFUSED, true)).calls;
-  assert.equal(standing(refused!, true), "refused");
+  assert.equal(describeCallStatus(refused!, true), "refused");
 });
 
 test("a call stands where it was made, the same live and as it is read later", () => {
@@ -48,31 +48,31 @@ test("a call stands where it was made, the same live and as it is read later", (
   const all = [...ASKED, returns("alpha", "c1"), says("alpha", "\n\nDone."), stops("alpha", text)];
   const known = turnOf(...all);
   const stored = { ...message("msg_2", "run_1", "alpha", text), tools: [USE] };
-  const read = withPage(opened("dis_1"), page([stored])).runs[0]!.turns[0]!;
+  const read = withPage(emptyDiscussion("dis_1"), page([stored])).runs[0]!.turns[0]!;
   const shape = [{ text: "I keep 🎲 that." }, { call: read.calls[0]! }, { text: "\n\nDone." }];
-  assert.deepEqual(pieces(read.text, read.calls), shape);
-  assert.deepEqual(pieces(known.text, known.calls), shape);
+  assert.deepEqual(splitAtCalls(read.text, read.calls), shape);
+  assert.deepEqual(splitAtCalls(known.text, known.calls), shape);
 });
 
 test("what a shorter text no longer has takes no call away", () => {
   const { calls: some } = turnOf(...ASKED);
-  assert.deepEqual(pieces("No.", some), [{ text: "No." }, { call: some[0] }]);
-  assert.deepEqual(pieces("", some), [{ call: some[0] }]);
+  assert.deepEqual(splitAtCalls("No.", some), [{ text: "No." }, { call: some[0] }]);
+  assert.deepEqual(splitAtCalls("", some), [{ call: some[0] }]);
 });
 
 test("somebody waits for an answer until one comes from anywhere, or the turn ends", () => {
-  assert.equal(isAsking(turnOf(...ASKED)), false);
+  assert.equal(isAwaitingApproval(turnOf(...ASKED)), false);
   const asked = [...ASKED, asks("alpha", "c1", true)];
-  assert.equal(isAsking(turnOf(...asked)), true);
-  assert.deepEqual(turnOf(...asked).calls[0]?.question, { until: 604, again: true });
-  assert.equal(isAsking(turnOf(...asked, isTold("alpha", "c1", "refuse"))), false);
-  assert.equal(isAsking(turnOf(...asked, stops("alpha", "", "stopped"), ended("stopped"))), false);
+  assert.equal(isAwaitingApproval(turnOf(...asked)), true);
+  assert.deepEqual(turnOf(...asked).calls[0]?.pendingApproval, { until: 604, again: true });
+  assert.equal(isAwaitingApproval(turnOf(...asked, isTold("alpha", "c1", "refuse"))), false);
+  assert.equal(isAwaitingApproval(turnOf(...asked, stops("alpha", "", "stopped"), ended("stopped"))), false);
 });
 
 test("what is asked is said aloud", () => {
   const open = heard(...ASKED, asks("alpha", "c1"));
   const said = "Alpha asks whether it may call words/write_down. Alpha is speaking.";
-  assert.equal(announcement(open.runs.at(-1), DISCUSSION), said);
+  assert.equal(runAnnouncement(open.runs.at(-1), DISCUSSION), said);
 });
 
 test("a turn that begins anew has called nothing yet", () => {
@@ -80,10 +80,10 @@ test("a turn that begins anew has called nothing yet", () => {
 });
 
 test("another version has its own calls", () => {
-  const before = withPage(opened("dis_1"), page([message("msg_2", "run_1", "alpha", "Old.")]));
+  const before = withPage(emptyDiscussion("dis_1"), page([message("msg_2", "run_1", "alpha", "Old.")]));
   const again = withPage(before, page([], [live("run_2", "msg_2")]));
   const spoken = [begins("alpha"), calls("alpha", "c9"), returns("alpha", "c9"), says("alpha", "New.")];
-  const open = hear(again, numbered("run_2", ...spoken, stops("alpha", "New."), ended()));
+  const open = applyEvents(again, numbered("run_2", ...spoken, stops("alpha", "New."), ended()));
   assert.deepEqual(
     open.runs[0]?.turns[0]?.calls.map((call) => call.id),
     ["c9"],
@@ -91,13 +91,16 @@ test("another version has its own calls", () => {
 });
 
 test("another version that waits for a person makes its answer wait", () => {
-  const before = withPage(opened("dis_1"), page([message("msg_2", "run_1", "alpha", "Old.")]));
+  const before = withPage(emptyDiscussion("dis_1"), page([message("msg_2", "run_1", "alpha", "Old.")]));
   const again = withPage(before, page([], [live("run_2", "msg_2")]));
-  const open = hear(again, numbered("run_2", begins("alpha"), calls("alpha", "c9"), asks("alpha", "c9")));
-  assert.equal(isAsking(open.runs[0]!.turns[0]!), true);
+  const open = applyEvents(
+    again,
+    numbered("run_2", begins("alpha"), calls("alpha", "c9"), asks("alpha", "c9")),
+  );
+  assert.equal(isAwaitingApproval(open.runs[0]!.turns[0]!), true);
 });
 
 test("arguments are written to be read, and as they came where they are no JSON", () => {
-  assert.equal(readable('{"a":1}'), '{\n  "a": 1\n}');
-  assert.equal(readable('{"a":'), '{"a":');
+  assert.equal(formatArguments('{"a":1}'), '{\n  "a": 1\n}');
+  assert.equal(formatArguments('{"a":'), '{"a":');
 });

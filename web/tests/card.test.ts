@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { troubleOf } from "../src/features/turn-card/faults.ts";
-import { shares, written } from "../src/features/turn-card/prompt/prompt-parts.ts";
+import { describeFault } from "../src/features/turn-card/faults.ts";
+import { tokenShares, formatPrompt } from "../src/features/turn-card/prompt/prompt-parts.ts";
 import type { Fault, Shown } from "../src/api/types.ts";
 
 const fault = (kind: Fault["kind"], message = "It broke.", retry_after: number | null = null): Fault => ({
@@ -12,20 +12,20 @@ const fault = (kind: Fault["kind"], message = "It broke.", retry_after: number |
 });
 
 test("a missing key leads to the keys, and what may pass by itself to another try", () => {
-  assert.equal(troubleOf(fault("auth")).remedies[0], "key");
-  assert.equal(troubleOf(fault("rate_limit")).remedies[0], "retry");
-  assert.equal(troubleOf(fault("context_length")).remedies[0], "swap");
+  assert.equal(describeFault(fault("auth")).remedies[0], "key");
+  assert.equal(describeFault(fault("rate_limit")).remedies[0], "retry");
+  assert.equal(describeFault(fault("context_length")).remedies[0], "swap");
 });
 
 test("what to do is said once", () => {
-  assert.equal(troubleOf(fault("timeout")).todo, "Try again, or ask a faster model.");
-  assert.equal(troubleOf(fault("timeout", "Late. Try again.")).todo, "");
-  assert.equal(troubleOf(fault("rate_limit", "Slow down.", 12.2)).todo, "It asks to wait 13 s.");
-  assert.equal(troubleOf(fault("rate_limit", "Slow down.", 600)).todo, "It asks to wait 10 minutes.");
+  assert.equal(describeFault(fault("timeout")).advice, "Try again, or ask a faster model.");
+  assert.equal(describeFault(fault("timeout", "Late. Try again.")).advice, "");
+  assert.equal(describeFault(fault("rate_limit", "Slow down.", 12.2)).advice, "It asks to wait 13 s.");
+  assert.equal(describeFault(fault("rate_limit", "Slow down.", 600)).advice, "It asks to wait 10 minutes.");
 });
 
 test("a failure without a fault still says something", () => {
-  assert.equal(troubleOf(null).words, "It gave no answer.");
+  assert.equal(describeFault(null).words, "It gave no answer.");
 });
 
 const part = (origin: Shown["origin"], tokens: number, text = "words"): Shown => ({
@@ -39,17 +39,17 @@ const part = (origin: Shown["origin"], tokens: number, text = "words"): Shown =>
 });
 
 test("tokens are shared by where they come from, the largest first", () => {
-  assert.deepEqual(shares([part("mode", 10), part("message", 20), part("message", 70)]), [
+  assert.deepEqual(tokenShares([part("mode", 10), part("message", 20), part("message", 70)]), [
     { origin: "message", tokens: 90, part: 0.9 },
     { origin: "mode", tokens: 10, part: 0.1 },
   ]);
-  assert.deepEqual(shares([]), []);
+  assert.deepEqual(tokenShares([]), []);
 });
 
 test("a prompt is copied with what each part is", () => {
   const file = { ...part("file", 5, ""), name: "a.png", size: 12 };
   assert.equal(
-    written([part("mode", 1, "Be brief."), file]),
+    formatPrompt([part("mode", 1, "Be brief."), file]),
     "[user · rules of the table]\nBe brief.\n\n[user · file · a.png]\n(a file of 12 bytes)",
   );
 });

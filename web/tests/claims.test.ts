@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { grouped, placed } from "../src/features/modes/debate/claims.ts";
+import { groupClaims, rankingRows } from "../src/features/modes/debate/claims.ts";
 import type { Claim } from "../src/api/types.ts";
 
 const voice = (participant: string) => ({ participant, quote: "", message: "msg_1" });
@@ -12,7 +12,7 @@ const claim = (words: string, by: string[], against: string[] = []): Claim => ({
 });
 
 test("what is disputed comes first, then what several hold, then what one says", () => {
-  const groups = grouped([
+  const groups = groupClaims([
     claim("one says", ["alpha"]),
     claim("several hold", ["alpha", "beta"]),
     claim("disputed", ["alpha"], ["beta"]),
@@ -25,11 +25,11 @@ test("what is disputed comes first, then what several hold, then what one says",
       ["single", "one says"],
     ],
   );
-  assert.deepEqual(grouped([]), []);
+  assert.deepEqual(groupClaims([]), []);
 });
 
 test("who has as many points shares the place, and the next place is left out", () => {
-  const places = placed({
+  const places = rankingRows({
     places: [
       { participant: "alpha", points: 3, votes: 2 },
       { participant: "beta", points: 3, votes: 2 },
@@ -38,26 +38,26 @@ test("who has as many points shares the place, and the next place is left out", 
     ballots: { alpha: [["beta", "gamma"]], beta: [["alpha"], ["gamma"]], gamma: [["alpha"], ["beta"]] },
   });
   assert.deepEqual(
-    places.map((one) => [one.place, one.share]),
+    places.map((one) => [one.position, one.share]),
     [
       [1, 1],
       [1, 1],
       [3, 0],
     ],
   );
-  assert.deepEqual(places[2]?.votersPlaces, [
+  assert.deepEqual(places[2]?.voterPositions, [
     { voter: "alpha", place: 1 },
     { voter: "beta", place: 2 },
   ]);
 });
 
 test("where nobody has a point, no bar is drawn", () => {
-  const places = placed({ places: [{ participant: "alpha", points: 0, votes: 1 }], ballots: {} });
+  const places = rankingRows({ places: [{ participant: "alpha", points: 0, votes: 1 }], ballots: {} });
   assert.equal(places[0]?.share, 0);
 });
 
 test("who was judged by fewer is not behind for that: places are those of the points a vote", () => {
-  const places = placed({
+  const places = rankingRows({
     places: [
       { participant: "alpha", points: 2, votes: 1 },
       { participant: "beta", points: 3, votes: 2 },
@@ -65,7 +65,7 @@ test("who was judged by fewer is not behind for that: places are those of the po
     ballots: {},
   });
   assert.deepEqual(
-    places.map(({ place, share }) => [place, share]),
+    places.map(({ position: place, share }) => [place, share]),
     [
       [1, 1],
       [2, 0.75],

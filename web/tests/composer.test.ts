@@ -1,61 +1,70 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { admitted, bytes, LARGEST, MOST, objection } from "../src/state/attachment-checks.ts";
-import { PRESENT, saidBy, stepped } from "../src/features/composer/history.ts";
-import { refused } from "../src/features/composer/rejected-files.ts";
+import {
+  checkAttachments,
+  formatBytes,
+  MAX_FILE_BYTES,
+  MAX_ATTACHMENTS,
+  rejectionReason,
+} from "../src/state/attachment-checks.ts";
+import { HISTORY_START, messageHistory, stepHistory } from "../src/features/composer/history.ts";
+import { describeSendError } from "../src/features/composer/rejected-files.ts";
 
 test("one goes back through what one said, and forth to what one was writing", () => {
-  const said = saidBy(["First", "Again", "First", "Last"]);
+  const said = messageHistory(["First", "Again", "First", "Last"]);
   assert.deepEqual(said, ["Last", "First", "Again"]);
-  const once = stepped(PRESENT, 1, said, "draft");
-  const twice = stepped(once?.history ?? PRESENT, 1, said, once?.words ?? "");
+  const once = stepHistory(HISTORY_START, 1, said, "draft");
+  const twice = stepHistory(once?.history ?? HISTORY_START, 1, said, once?.words ?? "");
   assert.equal(twice?.words, "First");
-  const back = stepped(twice?.history ?? PRESENT, -1, said, "First");
-  assert.equal(stepped(back?.history ?? PRESENT, -1, said, "Last")?.words, "draft");
+  const back = stepHistory(twice?.history ?? HISTORY_START, -1, said, "First");
+  assert.equal(stepHistory(back?.history ?? HISTORY_START, -1, said, "Last")?.words, "draft");
 });
 
 test("beyond the oldest and the newest there is nothing", () => {
-  assert.equal(stepped(PRESENT, -1, ["One"], "draft"), null);
-  assert.equal(stepped({ back: 1, draft: "" }, 1, ["One"], "One"), null);
+  assert.equal(stepHistory(HISTORY_START, -1, ["One"], "draft"), null);
+  assert.equal(stepHistory({ stepsBack: 1, draft: "" }, 1, ["One"], "One"), null);
 });
 
 const file = (name: string, type: string, size = 10) => ({ name, type, size });
 
 test("text, images and PDF may be attached", () => {
   for (const type of ["", "text/markdown", "application/json", "image/png", "application/pdf"])
-    assert.equal(objection(file("it", type)), null, type);
+    assert.equal(rejectionReason(file("it", type)), null, type);
 });
 
 test("what cannot be attached is said in words", () => {
-  assert.match(objection(file("a.mp4", "video/mp4")) ?? "", /a\.mp4 is of a kind/);
-  assert.match(objection(file("a.svg", "image/svg+xml")) ?? "", /of a kind/);
-  assert.match(objection(file("a.txt", "text/plain", 0)) ?? "", /empty/);
+  assert.match(rejectionReason(file("a.mp4", "video/mp4")) ?? "", /a\.mp4 is of a kind/);
+  assert.match(rejectionReason(file("a.svg", "image/svg+xml")) ?? "", /of a kind/);
+  assert.match(rejectionReason(file("a.txt", "text/plain", 0)) ?? "", /empty/);
   assert.equal(
-    objection(file("a.txt", "text/plain", LARGEST + 1024 * 1024)),
+    rejectionReason(file("a.txt", "text/plain", MAX_FILE_BYTES + 1024 * 1024)),
     "a.txt has 21 MB; 20 MB are the most.",
   );
 });
 
 test("a message takes as many files as there is room for", () => {
   const many = Array.from({ length: 4 }, (_, place) => file(`${place}.txt`, "text/plain"));
-  const { files, objections } = admitted([...many, file("a.zip", "application/zip")], MOST - 2);
+  const { files, objections } = checkAttachments(
+    [...many, file("a.zip", "application/zip")],
+    MAX_ATTACHMENTS - 2,
+  );
   assert.equal(files.length, 2);
   assert.equal(objections.length, 2);
 });
 
 test("sizes are written as people say them", () => {
-  assert.deepEqual([900, 2048, 1.5 * 1024 * 1024].map(bytes), ["900 B", "2 kB", "1.5 MB"]);
+  assert.deepEqual([900, 2048, 1.5 * 1024 * 1024].map(formatBytes), ["900 B", "2 kB", "1.5 MB"]);
 });
 
 test("a refusal says where it is mended, and whether nothing was taken", () => {
-  assert.equal(refused({ status: 402, message: "Over." }).link?.path, "/usage");
-  assert.equal(refused({ status: 400, message: "No key for openai." }).link?.path, "/models");
+  assert.equal(describeSendError({ status: 402, message: "Over." }).link?.path, "/usage");
+  assert.equal(describeSendError({ status: 400, message: "No key for openai." }).link?.path, "/models");
   assert.equal(
-    refused({ status: 400, message: "files[0]: Ida takes no images." }).words,
+    describeSendError({ status: 400, message: "files[0]: Ida takes no images." }).words,
     "Ida takes no images.",
   );
-  assert.match(refused({ status: 413, message: "Large." }).words, /shorten it/);
-  assert.match(refused({ status: 429, message: "Try again in 3 s." }).words, /kept/);
-  assert.equal(refused({ status: 429, message: "" }).isKnown, true);
-  assert.equal(refused({ status: 0, message: "No connection." }).isKnown, false);
+  assert.match(describeSendError({ status: 413, message: "Large." }).words, /shorten it/);
+  assert.match(describeSendError({ status: 429, message: "Try again in 3 s." }).words, /kept/);
+  assert.equal(describeSendError({ status: 429, message: "" }).isRejected, true);
+  assert.equal(describeSendError({ status: 0, message: "No connection." }).isRejected, false);
 });

@@ -1,6 +1,6 @@
 /** Debates as the server tells of them, for tests that look at what is shown of one. */
 
-import { opened, hear } from "../src/state/discussion.ts";
+import { emptyDiscussion, applyEvents } from "../src/state/discussion.ts";
 import type { Run } from "../src/state/run.ts";
 import type { Report } from "../src/api/types.ts";
 import { begins, numbered, started, stops } from "./events.ts";
@@ -25,7 +25,7 @@ export const tells = (kind: string, message: string, participant: string | null 
 
 /** The run that one has heard so much of. */
 export function heardOf(...events: readonly object[]): Run {
-  const [run] = hear(opened("dis_1"), numbered("run_1", started, ...events)).runs;
+  const [run] = applyEvents(emptyDiscussion("dis_1"), numbered("run_1", started, ...events)).runs;
   if (!run) throw new Error("nothing was heard");
   return run;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findingsOf, noticesOf } from "../src/features/modes/debate/analyses.ts";
+import { combineAnalyses, tableNotices } from "../src/features/modes/debate/analyses.ts";
 import type { Claim, Ranking, Summary } from "../src/api/types.ts";
 import { heardOf, report, tells } from "./debates.ts";
 
@@ -13,36 +13,39 @@ const writes = (words: string) => ({
 });
 
 test("what was heard is shown before anything was read", () => {
-  const found = findingsOf(heardOf(makes("Heard"), writes("Heard")), null);
+  const found = combineAnalyses(heardOf(makes("Heard"), writes("Heard")), null);
   assert.equal(found.summary?.overview, "Heard");
-  assert.deepEqual([found.claims[0]?.claim, found.unproven], ["Heard", 2]);
+  assert.deepEqual([found.claims[0]?.claim, found.droppedQuotes], ["Heard", 2]);
 });
 
 test("what was read is shown where nothing was heard, as after a reload", () => {
   const read = report({ summary: summary("Read"), claims: [claim("Read")], unproven: 3 });
-  const found = findingsOf(heardOf(), { report: read, heard: 0 });
-  assert.deepEqual([found.summary?.overview, found.claims[0]?.claim, found.unproven], ["Read", "Read", 3]);
+  const found = combineAnalyses(heardOf(), { report: read, lastSeq: 0 });
+  assert.deepEqual(
+    [found.summary?.overview, found.claims[0]?.claim, found.droppedQuotes],
+    ["Read", "Read", 3],
+  );
 });
 
 test("what was heard since counts, and what was heard before does not", () => {
   const run = heardOf(makes("Heard"), writes("Heard"));
   const read = report({ summary: summary("Read"), claims: [claim("Read")] });
-  const before = findingsOf(run, { report: read, heard: 1 });
+  const before = combineAnalyses(run, { report: read, lastSeq: 1 });
   assert.deepEqual([before.summary?.overview, before.claims[0]?.claim], ["Heard", "Heard"]);
-  const after = findingsOf(run, { report: read, heard: run.heard });
+  const after = combineAnalyses(run, { report: read, lastSeq: run.lastSeq });
   assert.deepEqual([after.summary?.overview, after.claims[0]?.claim], ["Read", "Read"]);
 });
 
 test("a report that does not have it yet takes nothing away", () => {
   const run = heardOf(makes("Heard"));
-  assert.equal(findingsOf(run, { report: report(), heard: run.heard }).summary?.overview, "Heard");
+  assert.equal(combineAnalyses(run, { report: report(), lastSeq: run.lastSeq }).summary?.overview, "Heard");
 });
 
 test("ballots count as cast until the places are counted", () => {
   const ballot = (participant: string) => ({ type: "ballot", participant, order: [] });
   const counted = { type: "ranking", ranking: { places: [], ballots: {} } as Ranking };
-  assert.deepEqual(findingsOf(heardOf(ballot("alpha"), ballot("beta")), null).voted, ["alpha", "beta"]);
-  assert.deepEqual(findingsOf(heardOf(ballot("alpha"), counted, ballot("beta")), null).voted, ["beta"]);
+  assert.deepEqual(combineAnalyses(heardOf(ballot("alpha"), ballot("beta")), null).voters, ["alpha", "beta"]);
+  assert.deepEqual(combineAnalyses(heardOf(ballot("alpha"), counted, ballot("beta")), null).voters, ["beta"]);
 });
 
 test("notices are told once, and those from before a retry not at all", () => {
@@ -54,7 +57,7 @@ test("notices are told once, and those from before a retry not at all", () => {
     tells("missing", "There is no ballot."),
   );
   assert.deepEqual(
-    noticesOf(run).map((one) => one.message),
+    tableNotices(run).map((one) => one.message),
     ["There is no ballot."],
   );
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { framed } from "../src/api/sse.ts";
+import { readSseEvents } from "../src/api/sse.ts";
 
 const WIRE = 'id: 1\ndata: {"text":"Grüße 🙂"}\n\n: still here\n\nevent: resync\ndata: a\ndata: b\n\n';
 const BYTES = new TextEncoder().encode(WIRE);
@@ -14,7 +14,7 @@ async function heard(...pieces: Uint8Array[]): Promise<(readonly string[])[]> {
     },
   });
   const all = [];
-  for await (const some of framed(body)) all.push(some);
+  for await (const some of readSseEvents(body)) all.push(some);
   return all;
 }
 
@@ -40,7 +40,7 @@ test("whoever leaves hangs up", async () => {
     pull: (control) => control.enqueue(BYTES),
     cancel: () => void (isCancelled = true),
   });
-  for await (const some of framed(body)) {
+  for await (const some of readSseEvents(body)) {
     assert.equal(some.length, 2);
     break;
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, mock, test } from "node:test";
-import { listed, pressed, register } from "../src/stores/shortcuts.ts";
+import { listShortcuts, handleKeydown, registerShortcuts } from "../src/stores/shortcuts.ts";
 
 /** As much of a browser as keys ask for. */
 class Place {
@@ -21,7 +21,7 @@ let forget: () => void;
 const act = (name: string) => () => void acts.push(name);
 
 function press(key: string, { tag = "main", ...how }: { tag?: string } & Partial<KeyboardEvent> = {}): void {
-  pressed({
+  handleKeydown({
     key,
     target: new Place(tag),
     preventDefault: () => undefined,
@@ -34,7 +34,7 @@ describe("keys", () => {
     Object.assign(globalThis, { Element: Place, document: { querySelector: () => dialog } });
     mock.method(performance, "now", () => now);
     [acts, dialog, now] = [[], null, now + 10_000];
-    forget = register(
+    forget = registerShortcuts(
       { keys: "/", words: "Search", act: act("search") },
       { keys: "G U", words: "Usage", act: act("usage") },
       { keys: "Alt+N", words: "New", act: act("new") },
@@ -98,10 +98,10 @@ describe("keys", () => {
   });
 
   test("the view that came last has the key, gives it back, and each is listed once", () => {
-    const leave = register({ keys: "/", words: "Search here", act: act("here") });
+    const leave = registerShortcuts({ keys: "/", words: "Search here", act: act("here") });
     press("/");
     assert.deepEqual(
-      listed()
+      listShortcuts()
         .filter((one) => one.keys === "/")
         .map((one) => one.words),
       ["Search here"],

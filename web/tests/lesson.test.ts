@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { does, drawn, told } from "../src/features/modes/lesson/drawn-elements.ts";
-import { moments, pause, pieces } from "../src/features/modes/lesson/moments.ts";
-import { emptyRun, told as heard, type Run } from "../src/state/run.ts";
+import { describeAction, replayActions, describeBoard } from "../src/features/modes/lesson/drawn-elements.ts";
+import { lessonMoments, momentDurationMs, splitTurn } from "../src/features/modes/lesson/moments.ts";
+import { emptyRun, applyRunEvent, type Run } from "../src/state/run.ts";
 import type { ActionTaken } from "../src/api/types.ts";
 import { begins, numbered, retracts, says, started, stops } from "./events.ts";
 
@@ -17,7 +17,7 @@ const draw = (who: string, id: string, content: string) => ({
 });
 
 function lesson(id: string, ...events: readonly object[]): Run {
-  return numbered(id, started, ...events).reduce(heard, emptyRun(id));
+  return numbered(id, started, ...events).reduce(applyRunEvent, emptyRun(id));
 }
 
 const told1 = [
@@ -35,7 +35,7 @@ test("a turn is cut where something was done", () => {
   const [turn] = run.turns;
   assert.ok(turn);
   assert.deepEqual(
-    pieces(turn, run.actions).map(({ text, action }) => text || action?.id),
+    splitTurn(turn, run.actions).map(({ text, action }) => text || action?.id),
     ["act-title", "One plus three.", "act-law", "Luck?"],
   );
 });
@@ -44,7 +44,7 @@ test("of a later version only the words are told, since what it did is not known
   const run = lesson("run_1", ...told1);
   const later = run.turns.map((turn) => ({ ...turn, text: "Two.", version: 2, versions: 2 }));
   assert.deepEqual(
-    later.flatMap((turn) => pieces(turn, run.actions)).map(({ text, action }) => [text, action]),
+    later.flatMap((turn) => splitTurn(turn, run.actions)).map(({ text, action }) => [text, action]),
     [["Two.", null]],
   );
 });
@@ -52,7 +52,7 @@ test("of a later version only the words are told, since what it did is not known
 test("a piece that grows keeps its name, so that a mark stays where it is", () => {
   const ids = (count: number) => {
     const run = lesson("run_1", ...told1.slice(0, count));
-    return run.turns.flatMap((turn) => pieces(turn, run.actions).map(({ id }) => id));
+    return run.turns.flatMap((turn) => splitTurn(turn, run.actions).map(({ id }) => id));
   };
   const whole = ids(told1.length);
   for (let count = 1; count < told1.length; count++) {
@@ -66,7 +66,7 @@ test("the moments of all runs are in their order, each with the board of its tim
     lesson("run_2", begins("beta"), says("beta", "And now?"), stops("beta", "And now?")),
   ];
   assert.deepEqual(
-    moments(runs).map(({ run, seq, text }) => [run, seq, text]),
+    lessonMoments(runs).map(({ run, seq, text }) => [run, seq, text]),
     [
       ["run_1", 3, ""],
       ["run_1", 3, "One plus three."],
@@ -78,9 +78,9 @@ test("the moments of all runs are in their order, each with the board of its tim
 });
 
 test("of a run of which nothing was heard the board is shown as it was left", () => {
-  const run = { ...lesson("run_1", ...told1), actions: [], heard: 0 };
+  const run = { ...lesson("run_1", ...told1), actions: [], lastSeq: 0 };
   assert.deepEqual(
-    moments([run]).map(({ seq, text }) => [seq, text]),
+    lessonMoments([run]).map(({ seq, text }) => [seq, text]),
     [[null, "One plus three. Luck?"]],
   );
 });
@@ -88,37 +88,37 @@ test("of a run of which nothing was heard the board is shown as it was left", ()
 test("what a turn did before it began anew, or failed, is void", () => {
   const anew = lesson("run_1", ...told1.slice(0, 4), retracts("alpha"), says("alpha", "Two."));
   assert.deepEqual(
-    moments([anew]).map(({ text }) => text),
+    lessonMoments([anew]).map(({ text }) => text),
     ["Two."],
   );
   const failed = lesson("run_1", ...told1.slice(0, 4), stops("alpha", "One plus", "failed"));
-  assert.deepEqual(moments([failed]), []);
+  assert.deepEqual(lessonMoments([failed]), []);
 });
 
 test("longer speech is looked at longer, within bounds", () => {
-  const [first] = moments([lesson("run_1", begins("alpha"), says("alpha", "Hm."))]);
+  const [first] = lessonMoments([lesson("run_1", begins("alpha"), says("alpha", "Hm."))]);
   assert.ok(first);
-  assert.ok(pause(first) < pause({ ...first, text: "word ".repeat(20) }));
-  assert.ok(pause({ ...first, text: "word ".repeat(2000) }) <= 6000);
+  assert.ok(momentDurationMs(first) < momentDurationMs({ ...first, text: "word ".repeat(20) }));
+  assert.ok(momentDurationMs({ ...first, text: "word ".repeat(2000) }) <= 6000);
 });
 
 test("the board is told in words, as it is after all that was done", () => {
-  const acts = (...all: object[]) => drawn(all.map((action) => ({ action: action as Action })));
+  const acts = (...all: object[]) => replayActions(all.map((action) => ({ action: action as Action })));
   const title = { name: "wb_draw_text", elementId: "title", content: "Odd\n numbers" };
   const circle = { name: "wb_draw_shape", elementId: "shape-1", shape: "circle" };
-  assert.equal(told(acts({ name: "wb_open" })), "The whiteboard is empty.");
-  assert.equal(told(acts(title, circle)), "The whiteboard shows text “Odd numbers”; a circle.");
+  assert.equal(describeBoard(acts({ name: "wb_open" })), "The whiteboard is empty.");
+  assert.equal(describeBoard(acts(title, circle)), "The whiteboard shows text “Odd numbers”; a circle.");
   assert.equal(
-    told(acts(title, circle, { name: "wb_delete", elementId: "title" })),
+    describeBoard(acts(title, circle, { name: "wb_delete", elementId: "title" })),
     "The whiteboard shows a circle.",
   );
-  assert.equal(told(acts(title, { name: "wb_clear" })), "The whiteboard is empty.");
-  assert.equal(acts(title, { name: "wb_close" }).open, false);
+  assert.equal(describeBoard(acts(title, { name: "wb_clear" })), "The whiteboard is empty.");
+  assert.equal(acts(title, { name: "wb_close" }).isOpen, false);
   assert.equal(acts(title, { name: "wb_close" }).elements.size, 1);
 });
 
 test("every action has words, also one that a newer server may know", () => {
-  const words = does({ name: "wb_draw_text", content: "a ".repeat(200) } as Action);
+  const words = describeAction({ name: "wb_draw_text", content: "a ".repeat(200) } as Action);
   assert.ok(words.length < 60, words);
-  assert.equal(does({ name: "wb_sing" } as unknown as Action), "does something");
+  assert.equal(describeAction({ name: "wb_sing" } as unknown as Action), "does something");
 });

@@ -1,15 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { kinds, paired, tone, usefulness, webAddress } from "../src/features/library/knowledge/knowledge.ts";
-import { everyPage } from "../src/api/paginate.ts";
+import {
+  countKinds,
+  pairInsights,
+  severityTone,
+  usefulnessLabel,
+  parseWebUrl,
+} from "../src/features/library/knowledge/knowledge.ts";
+import { readAllPages } from "../src/api/paginate.ts";
 import {
   copyName,
-  draftOf,
-  formOf,
-  grouped,
-  labels,
-  matching,
-  missing,
+  toPersonaDraft,
+  toPersonaForm,
+  groupPersonas,
+  parseLabels,
+  searchPersonas,
+  validatePersona,
 } from "../src/features/library/personas/personas.ts";
 import type { Insight, Persona } from "../src/api/types.ts";
 
@@ -47,14 +53,14 @@ const insight = (id: string, more: Partial<Insight> = {}): Insight => ({
 
 test("every word must be found somewhere in a persona", () => {
   const some = [persona("Ada", { traits: ["Blunt"] }), persona("Bo", { category: "thinker" })];
-  const names = (search: string) => matching(some, search).map((one) => one.name);
+  const names = (search: string) => searchPersonas(some, search).map((one) => one.name);
   assert.deepEqual(names(""), ["Ada", "Bo"]);
   assert.deepEqual(names("blunt ada"), ["Ada"]);
   assert.deepEqual(names("thinker blunt"), []);
 });
 
 test("one's own personas come first, the shipped ones follow by category", () => {
-  const groups = grouped([
+  const groups = groupPersonas([
     persona("Zoe"),
     persona("Own", { shipped: false, category: "role" }),
     persona("Amy"),
@@ -72,19 +78,19 @@ test("one's own personas come first, the shipped ones follow by category", () =>
 
 test("what stands in the editor becomes a persona, and back", () => {
   const ada = persona("Ada", { traits: ["blunt", "kind"], colour: "#112233" });
-  const form = formOf(ada);
+  const form = toPersonaForm(ada);
   assert.equal(form.traits, "blunt, kind");
-  assert.deepEqual(draftOf(form).traits, ["blunt", "kind"]);
-  assert.deepEqual(labels(" a,, b , a "), ["a", "b"]);
-  assert.equal(draftOf({ ...form, name: "  Ada " }).name, "Ada");
+  assert.deepEqual(toPersonaDraft(form).traits, ["blunt", "kind"]);
+  assert.deepEqual(parseLabels(" a,, b , a "), ["a", "b"]);
+  assert.equal(toPersonaDraft({ ...form, name: "  Ada " }).name, "Ada");
 });
 
 test("an editor says what is missing", () => {
-  const form = formOf(persona("Ada"));
-  assert.equal(missing(form), "");
-  assert.match(missing({ ...form, name: " " }), /name/);
-  assert.match(missing({ ...form, system_prompt: "" }), /description or a system prompt/);
-  assert.match(missing({ ...form, traits: "x".repeat(61) }), /too long/);
+  const form = toPersonaForm(persona("Ada"));
+  assert.equal(validatePersona(form), "");
+  assert.match(validatePersona({ ...form, name: " " }), /name/);
+  assert.match(validatePersona({ ...form, system_prompt: "" }), /description or a system prompt/);
+  assert.match(validatePersona({ ...form, traits: "x".repeat(61) }), /too long/);
 });
 
 test("a copy has a name of its own that fits", () => {
@@ -96,7 +102,7 @@ test("a copy has a name of its own that fits", () => {
 test("an answer stands below what it answers", () => {
   const pain = insight("pain");
   const cure = insight("cure", { kind: "solution", paired: "pain" });
-  const [only, ...others] = paired([cure, pain]);
+  const [only, ...others] = pairInsights([cure, pain]);
   assert.equal(only?.insight, pain);
   assert.deepEqual(only?.answers, [cure]);
   assert.deepEqual(others, []);
@@ -104,9 +110,9 @@ test("an answer stands below what it answers", () => {
 
 test("what answers something that is not shown says so", () => {
   const cure = insight("cure", { kind: "solution", paired: "pain" });
-  const [only] = paired([insight("pain"), cure], "solution");
+  const [only] = pairInsights([insight("pain"), cure], "solution");
   assert.equal(only?.insight, cure);
-  assert.equal(only?.answered?.id, "pain");
+  assert.equal(only?.answeredInsight?.id, "pain");
 });
 
 test("nothing is lost in chains and circles of answers, and nothing stands twice", () => {
@@ -118,30 +124,33 @@ test("nothing is lost in chains and circles of answers, and nothing stands twice
     insight("e", { paired: "d" }),
     insight("f", { paired: "gone" }),
   ];
-  const ids = paired(some).flatMap((one) => [one.insight.id, ...one.answers.map((answer) => answer.id)]);
+  const ids = pairInsights(some).flatMap((one) => [
+    one.insight.id,
+    ...one.answers.map((answer) => answer.id),
+  ]);
   assert.deepEqual(ids.toSorted(), ["a", "b", "c", "d", "e", "f"]);
 });
 
 test("only kinds that occur are offered", () => {
   const some = [insight("a"), insight("b"), insight("c", { kind: "decision" })];
-  assert.deepEqual(kinds(some), [
+  assert.deepEqual(countKinds(some), [
     { kind: "pain_point", count: 2 },
     { kind: "decision", count: 1 },
   ]);
 });
 
 test("how grave and how useful something is, in words", () => {
-  assert.equal(tone("blocker"), "bad");
-  assert.equal(tone("medium"), "warn");
-  assert.equal(tone(null), "");
-  assert.equal(usefulness(0.9), "Very useful");
-  assert.equal(usefulness(0), "Of little use");
+  assert.equal(severityTone("blocker"), "bad");
+  assert.equal(severityTone("medium"), "warn");
+  assert.equal(severityTone(null), "");
+  assert.equal(usefulnessLabel(0.9), "Very useful");
+  assert.equal(usefulnessLabel(0), "Of little use");
 });
 
 test("only addresses of the web are links", () => {
-  assert.equal(webAddress(" https://example.org/x "), "https://example.org/x");
-  assert.equal(webAddress("javascript:alert(1)"), null);
-  assert.equal(webAddress("git@example.org:x"), null);
+  assert.equal(parseWebUrl(" https://example.org/x "), "https://example.org/x");
+  assert.equal(parseWebUrl("javascript:alert(1)"), null);
+  assert.equal(parseWebUrl("git@example.org:x"), null);
 });
 
 test("a list is read to its end", async () => {
@@ -149,7 +158,7 @@ test("a list is read to its end", async () => {
     "": { some: [1, 2], next: "b" },
     b: { some: [3], next: null },
   };
-  const all = await everyPage(
+  const all = await readAllPages(
     (cursor) => Promise.resolve(pages[cursor ?? ""] ?? { some: [], next: null }),
     (page) => page.some,
   );

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Lexer, type Token } from "marked";
-import { isTangled, marks, pieces } from "../src/markdown/bounds.ts";
+import { isTooComplex, countMarks, splitByMarks } from "../src/markdown/bounds.ts";
 import { GrowingDocument } from "../src/markdown/document.ts";
-import { rendered } from "../src/markdown/render.ts";
+import { renderMarkdown } from "../src/markdown/render.ts";
 import { long, markdown, noise } from "./markdown_texts.ts";
 import { runs } from "./runs.ts";
 
@@ -60,7 +60,7 @@ function read(text: string): string[] {
     return inlineTokens.call(this, src, tokens);
   };
   try {
-    rendered(text);
+    renderMarkdown(text);
   } finally {
     Lexer.prototype.inlineTokens = inlineTokens;
   }
@@ -75,8 +75,8 @@ test("whatever a segment is made of, marked looks from few marks, and not far", 
   fc.assert(
     fc.property(unit, (parts) => {
       const given = read(parts.join("").repeat(8_000 / parts.length));
-      assert.ok(given.reduce((work, src) => work + marks(src) ** 2, 0) <= 40_000);
-      for (const src of given) assert.ok(marks(src) <= 100 || src.length <= 200);
+      assert.ok(given.reduce((work, src) => work + countMarks(src) ** 2, 0) <= 40_000);
+      for (const src of given) assert.ok(countMarks(src) <= 100 || src.length <= 200);
     }),
     { numRuns: runs(100) },
   );
@@ -84,28 +84,31 @@ test("whatever a segment is made of, marked looks from few marks, and not far", 
 
 test("no character is lost by reading in pieces, and what people write is one piece", () => {
   fc.assert(
-    fc.property(fc.oneof(markdown, noise, long), (text) => assert.equal(pieces(text).join(""), text)),
+    fc.property(fc.oneof(markdown, noise, long), (text) => assert.equal(splitByMarks(text).join(""), text)),
     { numRuns: runs(300) },
   );
   const prose = "Some **words**, a `name_of_it` and [a link](https://a.example/x_y). ".repeat(8);
-  assert.deepEqual(pieces(prose), [prose]);
+  assert.deepEqual(splitByMarks(prose), [prose]);
 });
 
 test("a text with many marks keeps them where they are closed near by", () => {
-  const html = rendered("A `name_of_it` and **words**. ".repeat(60));
+  const html = renderMarkdown("A `name_of_it` and **words**. ".repeat(60));
   assert.equal(html.match(/<code>name_of_it<\/code>/g)?.length, 60);
   assert.equal(html.match(/<strong>words<\/strong>/g)?.length, 60);
 });
 
 test("lists and tables that are long but plain are read", () => {
-  assert.ok(!isTangled("- 7\n".repeat(1_000)));
-  assert.ok(!isTangled("> a\n> > b\n".repeat(20)));
+  assert.ok(!isTooComplex("- 7\n".repeat(1_000)));
+  assert.ok(!isTooComplex("> a\n> > b\n".repeat(20)));
   const rows = "| `a_b` | **c** | [d](https://a.example) |\n".repeat(90);
-  assert.equal(rendered(`| a | b | c |\n|---|---|---|\n${rows}`).match(/<strong>c<\/strong>/g)?.length, 90);
+  assert.equal(
+    renderMarkdown(`| a | b | c |\n|---|---|---|\n${rows}`).match(/<strong>c<\/strong>/g)?.length,
+    90,
+  );
 });
 
 test("what is too much to be read is shown as it was written", () => {
-  assert.equal(marks("name@"), 5);
-  assert.match(rendered("> a\n> > b\n".repeat(100)), /^<p class="plain">&gt; a\n/);
-  assert.match(rendered("*a ".repeat(1_300)), /^<p>(?:\*a )+<\/p>$/);
+  assert.equal(countMarks("name@"), 5);
+  assert.match(renderMarkdown("> a\n> > b\n".repeat(100)), /^<p class="plain">&gt; a\n/);
+  assert.match(renderMarkdown("*a ".repeat(1_300)), /^<p>(?:\*a )+<\/p>$/);
 });

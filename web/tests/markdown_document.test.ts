@@ -18,12 +18,12 @@ function grown(pieces: readonly string[], paint = true): string[] {
     text += piece;
     assert.ok(document.grow(text));
     if (paint) document.tail();
-    for (const [place, html] of seen.entries()) assert.equal(document.settled[place], html);
-    seen.push(...document.settled.slice(seen.length));
+    for (const [place, html] of seen.entries()) assert.equal(document.settledBlocks[place], html);
+    seen.push(...document.settledBlocks.slice(seen.length));
   }
   document.end();
   assert.equal(document.tail(), null);
-  return document.settled;
+  return document.settledBlocks;
 }
 
 function cut(text: string, places: readonly number[]): string[] {
@@ -97,7 +97,7 @@ test("an open fence is code in pieces, of which only the last changes", () => {
     before = tail.pieces;
   }
   assert.equal(before.join(""), text.slice("```py\n".length));
-  assert.equal(document.lexed, 0);
+  assert.equal(document.lexedChars, 0);
 });
 
 const SHAPES: Record<string, string> = {
@@ -135,16 +135,19 @@ for (const [name, part] of Object.entries(SHAPES))
     let most = 0;
     for (let end = 0; end < text.length; end += 400) {
       document.grow(text.slice(0, end));
-      const before = document.lexed;
+      const before = document.lexedChars;
       document.tail();
-      most = Math.max(most, document.lexed - before);
+      most = Math.max(most, document.lexedChars - before);
     }
-    const painted = document.lexed;
+    const painted = document.lexedChars;
     document.end();
     assert.ok(most <= MOST_A_PAINT, `${most} characters were read for one paint`);
-    assert.ok(document.lexed - painted <= MOST_A_PAINT);
+    assert.ok(document.lexedChars - painted <= MOST_A_PAINT);
     const settled = new GrowingDocument();
     settled.grow(text);
     settled.end();
-    assert.ok(settled.lexed <= text.length * 1.1, `${settled.lexed} characters were read for ${text.length}`);
+    assert.ok(
+      settled.lexedChars <= text.length * 1.1,
+      `${settled.lexedChars} characters were read for ${text.length}`,
+    );
   });

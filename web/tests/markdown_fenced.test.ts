@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fenced } from "../src/markdown/code-fence.ts";
+import { splitCodeFences } from "../src/markdown/code-fence.ts";
 
 test("words without a fence stay as they are, to the last blank", () => {
   const words = "  A *round* table?\n\n  `yes`\n";
-  assert.deepEqual(fenced(words), [{ text: words, isCode: false }]);
+  assert.deepEqual(splitCodeFences(words), [{ text: words, isCode: false }]);
 });
 
 test("code between fences is apart from the words around it", () => {
-  assert.deepEqual(fenced("Why?\n\n```py\nx = 1\n\n\ty = 2\n```\n\n  Because.\n"), [
+  assert.deepEqual(splitCodeFences("Why?\n\n```py\nx = 1\n\n\ty = 2\n```\n\n  Because.\n"), [
     { text: "Why?", isCode: false },
     { text: "```py\nx = 1\n\n\ty = 2\n```", isCode: true },
     { text: "  Because.", isCode: false },
@@ -16,12 +16,12 @@ test("code between fences is apart from the words around it", () => {
 });
 
 test("a fence that nobody closes goes on to the end, and another mark does not close it", () => {
-  assert.deepEqual(fenced("~~~\n```\na"), [{ text: "~~~\n```\na", isCode: true }]);
+  assert.deepEqual(splitCodeFences("~~~\n```\na"), [{ text: "~~~\n```\na", isCode: true }]);
 });
 
 test("two fences side by side are two", () => {
   assert.deepEqual(
-    fenced("```\na\n```\n```\nb\n```").map(({ text }) => text),
+    splitCodeFences("```\na\n```\n```\nb\n```").map(({ text }) => text),
     ["```\na\n```", "```\nb\n```"],
   );
 });

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import {
-  BELOW_BETWEEN_MS,
-  BELOW_BUDGET_MS,
-  BETWEEN_MS,
-  BUDGET_MS,
-  Painting,
+  END_HIDDEN_INTERVAL_MS,
+  END_HIDDEN_BUDGET_MS,
+  MIN_INTERVAL_MS,
+  FRAME_BUDGET_MS,
+  PaintScheduler,
 } from "../src/markdown/painter.ts";
 
 const FRAME_MS = 16;
@@ -18,14 +18,14 @@ class Stage {
   log: { who: string; frame: number; time: number }[] = [];
   #next: (() => void) | null = null;
   typed = false;
-  painting = new Painting({
+  painting = new PaintScheduler({
     now: () => this.time,
-    frame: (then) => (this.#next = then),
-    isTyped: () => this.typed,
+    requestFrame: (then) => (this.#next = then),
+    hasKeyPress: () => this.typed,
   });
 
   join(who: string, cost: number) {
-    return this.painting.join(() => {
+    return this.painting.addPainter(() => {
       this.log.push({ who, frame: this.frames, time: this.time });
       this.time += cost;
       return true;
@@ -52,12 +52,12 @@ test("a card is painted at most once every 66 ms, and nobody is woken when nothi
   const stage = new Stage();
   const card = stage.join("a", 1);
   for (let frame = 0; frame < 60; frame++) {
-    card.ask(false);
+    card.requestPaint(false);
     stage.run(1);
   }
   const times = stage.log.map(({ time }) => time);
   assert.ok(times.length >= 10);
-  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= BETWEEN_MS));
+  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= MIN_INTERVAL_MS));
   stage.run(10);
   assert.ok(stage.asleep);
 });
@@ -68,7 +68,7 @@ test("all cards share the budget of a frame, each in its turn", () => {
       const stage = new Stage();
       const cards = costs.map((cost, index) => stage.join(String(index), cost));
       for (let frame = 0; frame < 100; frame++) {
-        for (const card of cards) card.ask(false);
+        for (const card of cards) card.requestPaint(false);
         stage.run(1);
       }
       for (const frame of new Set(stage.log.map((entry) => entry.frame))) {
@@ -76,7 +76,7 @@ test("all cards share the budget of a frame, each in its turn", () => {
           .filter((entry) => entry.frame === frame)
           .map(({ who }) => costs[Number(who)] ?? 0);
         const before = spent.slice(0, -1).reduce((sum, cost) => sum + cost, 0);
-        assert.ok(before < BUDGET_MS, `${before} ms were over when another card was painted`);
+        assert.ok(before < FRAME_BUDGET_MS, `${before} ms were over when another card was painted`);
       }
       const turns = cards.map((_, index) => stage.log.filter(({ who }) => who === String(index)).length);
       assert.ok(Math.max(...turns) - Math.min(...turns) <= 1, `turns: ${turns}`);
@@ -87,11 +87,11 @@ test("all cards share the budget of a frame, each in its turn", () => {
 test("what is off screen waits while it grows, and is painted when it is seen", () => {
   const stage = new Stage();
   const card = stage.join("a", 1);
-  card.see(false);
-  card.ask(false);
+  card.setVisible(false);
+  card.requestPaint(false);
   stage.run(20);
   assert.equal(stage.log.length, 0);
-  card.see(true);
+  card.setVisible(true);
   stage.run(1);
   assert.equal(stage.log.length, 1);
 });
@@ -99,15 +99,15 @@ test("what is off screen waits while it grows, and is painted when it is seen", 
 test("a text whose end is not seen grows once a second, and at once when it is seen", () => {
   const stage = new Stage();
   const card = stage.join("a", 1);
-  card.seeEnd(false);
+  card.setEndVisible(false);
   for (let frame = 0; frame < 150; frame++) {
-    card.ask(false);
+    card.requestPaint(false);
     stage.run(1);
   }
   const times = stage.log.map(({ time }) => time);
   assert.equal(times.length, 3);
-  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= BELOW_BETWEEN_MS));
-  card.seeEnd(true);
+  times.slice(1).forEach((time, index) => assert.ok(time - (times[index] ?? 0) >= END_HIDDEN_INTERVAL_MS));
+  card.setEndVisible(true);
   stage.run(1);
   assert.equal(stage.log.length, 4);
 });
@@ -115,7 +115,7 @@ test("a text whose end is not seen grows once a second, and at once when it is s
 /** A text that takes many steps of a millisecond; tells in which frame each was taken. */
 function longText(stage: Stage, steps: number) {
   const frames: number[] = [];
-  const painter = stage.painting.join((isTimeUp) => {
+  const painter = stage.painting.addPainter((isTimeUp) => {
     do {
       frames.push(stage.frames);
       stage.time += 1;
@@ -127,15 +127,15 @@ function longText(stage: Stage, steps: number) {
 
 test("a long text is painted over several frames, and no other is held up", () => {
   const stage = new Stage();
-  const long = longText(stage, BUDGET_MS * 2);
+  const long = longText(stage, FRAME_BUDGET_MS * 2);
   const card = stage.join("card", 1);
-  long.painter.ask(true);
-  card.ask(true);
+  long.painter.requestPaint(true);
+  card.requestPaint(true);
   stage.run(3);
   assert.deepEqual(
     long.frames,
-    Array.from({ length: BUDGET_MS * 2 }, (_, step) =>
-      step < BUDGET_MS ? 1 : step < BUDGET_MS * 2 - 1 ? 2 : 3,
+    Array.from({ length: FRAME_BUDGET_MS * 2 }, (_, step) =>
+      step < FRAME_BUDGET_MS ? 1 : step < FRAME_BUDGET_MS * 2 - 1 ? 2 : 3,
     ),
   );
   assert.equal(stage.log[0]?.frame, 2);
@@ -145,24 +145,24 @@ test("a long text is painted over several frames, and no other is held up", () =
 test("what grows below of what is seen takes less of a frame, until it has ended", () => {
   const stage = new Stage();
   const { painter, frames } = longText(stage, 100);
-  painter.seeEnd(false);
-  painter.ask(false);
+  painter.setEndVisible(false);
+  painter.requestPaint(false);
   stage.run(1);
-  assert.equal(frames.length, BELOW_BUDGET_MS);
-  painter.ask(true);
+  assert.equal(frames.length, END_HIDDEN_BUDGET_MS);
+  painter.requestPaint(true);
   stage.run(1);
-  assert.equal(frames.length, BELOW_BUDGET_MS + BUDGET_MS);
+  assert.equal(frames.length, END_HIDDEN_BUDGET_MS + FRAME_BUDGET_MS);
 });
 
 test("nothing is painted in the frame of a key, but a key that is held down holds up nothing", () => {
   const stage = new Stage();
   const card = stage.join("a", 1);
   stage.typed = true;
-  card.ask(false);
+  card.requestPaint(false);
   stage.run(1);
   assert.equal(stage.log.length, 0);
   for (let frame = 0; frame < 60; frame++) {
-    card.ask(false);
+    card.requestPaint(false);
     stage.run(1);
   }
   assert.ok(stage.log.length >= 8, `painted ${stage.log.length} times`);
@@ -170,11 +170,11 @@ test("nothing is painted in the frame of a key, but a key that is held down hold
 
 test("the end of what is off screen is painted, after what is on screen", () => {
   const stage = new Stage();
-  const hidden = stage.join("hidden", BUDGET_MS);
-  const shown = stage.join("shown", BUDGET_MS);
-  hidden.see(false);
-  hidden.ask(true);
-  shown.ask(true);
+  const hidden = stage.join("hidden", FRAME_BUDGET_MS);
+  const shown = stage.join("shown", FRAME_BUDGET_MS);
+  hidden.setVisible(false);
+  hidden.requestPaint(true);
+  shown.requestPaint(true);
   stage.run(2);
   assert.deepEqual(
     stage.log.map(({ who }) => who),
@@ -184,12 +184,12 @@ test("the end of what is off screen is painted, after what is on screen", () => 
 
 test("a card that fails keeps nobody else from being painted", () => {
   const stage = new Stage();
-  const broken = stage.painting.join(() => {
+  const broken = stage.painting.addPainter(() => {
     throw new Error("broken");
   });
   const card = stage.join("a", 1);
-  broken.ask(false);
-  card.ask(false);
+  broken.requestPaint(false);
+  card.requestPaint(false);
   assert.throws(() => stage.run(1), /broken/);
   stage.run(1);
   assert.equal(stage.log.length, 1);
@@ -198,8 +198,8 @@ test("a card that fails keeps nobody else from being painted", () => {
 test("a card that left is painted no more", () => {
   const stage = new Stage();
   const card = stage.join("a", 1);
-  card.ask(true);
-  card.leave();
+  card.requestPaint(true);
+  card.dispose();
   stage.run(3);
   assert.equal(stage.log.length, 0);
 });

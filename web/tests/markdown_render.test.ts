@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { GrowingDocument } from "../src/markdown/document.ts";
-import { formulaAt } from "../src/markdown/formulas.ts";
-import { target, tells } from "../src/markdown/links.ts";
-import { located } from "../src/markdown/blockquotes.ts";
+import { parseFormula } from "../src/markdown/formulas.ts";
+import { parseLinkTarget, showsDestination } from "../src/markdown/links.ts";
+import { locateQuote } from "../src/markdown/blockquotes.ts";
 import { long, markdown, noise } from "./markdown_texts.ts";
 import { runs } from "./runs.ts";
 
@@ -12,7 +12,7 @@ function html(text: string): string {
   const document = new GrowingDocument();
   document.grow(text);
   document.end();
-  return document.settled.join("\n");
+  return document.settledBlocks.join("\n");
 }
 
 const TAG =
@@ -63,7 +63,7 @@ for (const [name, [text, expected]] of Object.entries(CASES))
 
 test("a formula is told from money", () => {
   for (const text of ["$x$", "$5x^2$", "$a b$", "$$\nx\n$$", "\\(x\\)", "\\[x\\]", "$\\$5$"])
-    assert.equal(formulaAt(text)?.raw, text);
+    assert.equal(parseFormula(text)?.raw, text);
   for (const text of [
     "$5 and $6",
     "$5-$6",
@@ -75,31 +75,31 @@ test("a formula is told from money", () => {
     "\\(x",
     "$1,000 or 5 $",
   ])
-    assert.equal(formulaAt(text), null, text);
+    assert.equal(parseFormula(text), null, text);
 });
 
 test("a link leads to pages and mail only", () => {
-  assert.deepEqual(target("https://a.example/?x=1&amp;y"), {
+  assert.deepEqual(parseLinkTarget("https://a.example/?x=1&amp;y"), {
     href: "https://a.example/?x=1&y",
-    place: "a.example",
+    destination: "a.example",
   });
-  assert.equal(target("mailto:me@a.example")?.place, "me@a.example");
+  assert.equal(parseLinkTarget("mailto:me@a.example")?.destination, "me@a.example");
   for (const address of ["javascript:1", "data:,x", "/x", "#x", "x", "//a.example", "mailto:x", "https://"])
-    assert.equal(target(address), null, address);
+    assert.equal(parseLinkTarget(address), null, address);
 });
 
 test("a link tells where it leads unless its text does", () => {
-  const to = { href: "https://a.example/x", place: "a.example" };
+  const to = { href: "https://a.example/x", destination: "a.example" };
   for (const text of ["a.example", "https://a.example/x", "www.a.example?y", "A.Example"])
-    assert.ok(tells(text, to));
+    assert.ok(showsDestination(text, to));
   for (const text of ["here", "a.example.org", "b.example", "https://b.example/a.example", "a.example@b"])
-    assert.ok(!tells(text, to), text);
+    assert.ok(!showsDestination(text, to), text);
 });
 
 test("a quote is found where only spaces, quotation marks or markdown differ", () => {
   const text = "They  agreed on\n“three things”, and left.";
   const found = (quote: string): string | null => {
-    const place = located(text, quote);
+    const place = locateQuote(text, quote);
     return place && text.slice(...place);
   };
   assert.equal(found('agreed on "three things"'), "agreed on\n“three things");

@@ -1,21 +1,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isModel, isScripted, readyModels, search, unlisted } from "../src/state/model-offers.ts";
-import { isHere, standing } from "../src/state/providers.ts";
+import {
+  isModelId,
+  isScripted,
+  readyModels,
+  searchModels,
+  explainUnlisted,
+} from "../src/state/model-offers.ts";
+import { isLocalProvider, describeAvailability } from "../src/state/providers.ts";
 import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED, SILENT, offer } from "./providers.ts";
 
 test("what is there is told apart from what needs something first", () => {
   const all = [OPENAI, OLLAMA, KEYLESS, SILENT, offer("bad", { key: "own" })];
   assert.deepEqual(
-    all.map((one) => one.standing),
+    all.map((one) => one.availability),
     ["ready", "ready", "key", "silent", "broken"],
   );
-  assert.equal(standing(OPENAI), "3 models ready. Your own key is used.");
-  assert.equal(standing(OLLAMA), "2 models ready. Found at 127.0.0.1:11434.");
-  assert.equal(standing(SILENT), "Not running at 127.0.0.1:8000.");
-  assert.equal(standing(KEYLESS), "Needs a key before it can be asked.");
-  assert.equal(isHere(OLLAMA), true);
-  assert.equal(isHere(OPENAI), false);
+  assert.equal(describeAvailability(OPENAI), "3 models ready. Your own key is used.");
+  assert.equal(describeAvailability(OLLAMA), "2 models ready. Found at 127.0.0.1:11434.");
+  assert.equal(describeAvailability(SILENT), "Not running at 127.0.0.1:8000.");
+  assert.equal(describeAvailability(KEYLESS), "Needs a key before it can be asked.");
+  assert.equal(isLocalProvider(OLLAMA), true);
+  assert.equal(isLocalProvider(OPENAI), false);
 });
 
 test("those that are ready are one of each provider, and can talk", () => {
@@ -35,7 +41,7 @@ test("without a key the embedded model answers, and never a script", () => {
 });
 
 test("a search shows what is ready first, the usual one at its head, and who needs a key", () => {
-  const found = search([KEYLESS, SCRIPTED, OPENAI], "");
+  const found = searchModels([KEYLESS, SCRIPTED, OPENAI], "");
   assert.deepEqual(
     found.map((group) => group.offer.provider),
     ["openai", "scripted", "anthropic"],
@@ -45,30 +51,33 @@ test("a search shows what is ready first, the usual one at its head, and who nee
 
 test("of many models the first are shown, and how many more there are", () => {
   const models = Array.from({ length: 22 }, (_, place) => `scripted/${place}`);
-  const [found] = search([{ ...SCRIPTED, models, usual: null }], "");
-  assert.deepEqual([found?.models.length, found?.more], [12, 10]);
+  const [found] = searchModels([{ ...SCRIPTED, models, defaultModel: null }], "");
+  assert.deepEqual([found?.models.length, found?.hiddenCount], [12, 10]);
 });
 
 test("every word that is typed must be in the name", () => {
   assert.deepEqual(
-    search([KEYLESS, SCRIPTED, OPENAI], "GPT mini").map((group) => group.models),
+    searchModels([KEYLESS, SCRIPTED, OPENAI], "GPT mini").map((group) => group.models),
     [["openai/gpt-5-mini"]],
   );
   assert.deepEqual(
-    search([KEYLESS, OPENAI], "anthr").map((group) => group.offer.provider),
+    searchModels([KEYLESS, OPENAI], "anthr").map((group) => group.offer.provider),
     ["anthropic"],
   );
 });
 
 test("a model is written with its provider", () => {
-  assert.equal(isModel("openrouter/meta/llama"), true);
-  for (const wrong of ["", "gpt", "/gpt", "openai/", "open ai/gpt"]) assert.equal(isModel(wrong), false);
+  assert.equal(isModelId("openrouter/meta/llama"), true);
+  for (const wrong of ["", "gpt", "/gpt", "openai/", "open ai/gpt"]) assert.equal(isModelId(wrong), false);
 });
 
 test("a name that no list has is told with what to do", () => {
-  assert.match(unlisted([OPENAI, OLLAMA], "gtp"), /Write it as provider\/model/);
-  assert.match(unlisted([OPENAI, OLLAMA], "openai/gtp"), /openai does not list it.*compare it/);
-  assert.match(unlisted([OPENAI, OLLAMA], "opnai/gpt"), /called opnai\. Choose one of openai, ollama\./);
+  assert.match(explainUnlisted([OPENAI, OLLAMA], "gtp"), /Write it as provider\/model/);
+  assert.match(explainUnlisted([OPENAI, OLLAMA], "openai/gtp"), /openai does not list it.*compare it/);
+  assert.match(
+    explainUnlisted([OPENAI, OLLAMA], "opnai/gpt"),
+    /called opnai\. Choose one of openai, ollama\./,
+  );
 });
 
 test("a script is known as one, whether its provider is known or not", () => {

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, dollars, seconds } from "../src/ui/format.ts";
-import { kindOf } from "../src/state/run-kind.ts";
-import { colourOf, person, seated } from "../src/state/participants.ts";
+import { formatCount, formatUsd, formatSeconds } from "../src/ui/format.ts";
+import { runKind } from "../src/state/run-kind.ts";
+import { participantColour, participantView, sortByParticipant } from "../src/state/participants.ts";
 import { emptyRun } from "../src/state/run.ts";
-import { fresh } from "../src/state/turn.ts";
+import { emptyTurn } from "../src/state/turn.ts";
 import type { Discussion } from "../src/api/types.ts";
 import { DISCUSSION } from "./events.ts";
 
 const inMode = (mode: Discussion["mode"]) => ({ ...DISCUSSION, mode });
 const staged = (stage: string) => ({
   ...emptyRun("run_1"),
-  turns: [fresh("run_1", { participant: "alpha", stage, round: 0 }, 0)],
+  turns: [emptyTurn("run_1", { participant: "alpha", stage, round: 0 }, 0)],
 });
 
 test("a run is what its turns show, whatever the discussion has become since", () => {
@@ -21,47 +21,47 @@ test("a run is what its turns show, whatever the discussion has become since", (
     ["turn", "lesson"],
     ["cross_talk", "advice"],
   ] as const)
-    assert.equal(kindOf(staged(stage), inMode("parallel")), kind);
-  assert.equal(kindOf(staged("answer"), inMode("debate")), "answers");
+    assert.equal(runKind(staged(stage), inMode("parallel")), kind);
+  assert.equal(runKind(staged("answer"), inMode("debate")), "answers");
 });
 
 test("where nobody has spoken yet the mode tells, and the run's own before the discussion's", () => {
-  assert.equal(kindOf(emptyRun("run_1"), inMode("consensus")), "rounds");
-  assert.equal(kindOf({ ...emptyRun("run_1"), mode: "directed" }, inMode("parallel")), "lesson");
-  assert.equal(kindOf(emptyRun("run_1"), inMode("parallel")), "answers");
+  assert.equal(runKind(emptyRun("run_1"), inMode("consensus")), "rounds");
+  assert.equal(runKind({ ...emptyRun("run_1"), mode: "directed" }, inMode("parallel")), "lesson");
+  assert.equal(runKind(emptyRun("run_1"), inMode("parallel")), "answers");
 });
 
 test("plain answers among advisors are advice", () => {
-  assert.equal(kindOf(staged("answer"), inMode("advisors")), "advice");
+  assert.equal(runKind(staged("answer"), inMode("advisors")), "advice");
 });
 
 test("people have the name and the colour of their seats, and keep one when they have left", () => {
-  const beta = person(DISCUSSION, "beta", "Once Beta");
-  assert.deepEqual([beta.name, beta.colour, beta.model], ["Beta", colourOf(1), "scripted/b"]);
-  const gone = person(DISCUSSION, "gone", "Gone");
+  const beta = participantView(DISCUSSION, "beta", "Once Beta");
+  assert.deepEqual([beta.name, beta.colour, beta.model], ["Beta", participantColour(1), "scripted/b"]);
+  const gone = participantView(DISCUSSION, "gone", "Gone");
   assert.deepEqual([gone.name, gone.participant], ["Gone", null]);
-  assert.equal(gone.colour, person(null, "gone").colour);
-  assert.equal(person(null, "gone").name, "gone");
+  assert.equal(gone.colour, participantView(null, "gone").colour);
+  assert.equal(participantView(null, "gone").name, "gone");
 });
 
 test("a colour that was chosen counts, and seats never run out of colours", () => {
   const [first] = DISCUSSION.participants;
   assert.ok(first);
   const chosen = { ...DISCUSSION, participants: [{ ...first, colour: "#123456" }] };
-  assert.equal(person(chosen, "alpha").colour, "#123456");
-  assert.equal(colourOf(8), colourOf(0));
+  assert.equal(participantView(chosen, "alpha").colour, "#123456");
+  assert.equal(participantColour(8), participantColour(0));
 });
 
 test("answers stand in the order of the seats, and of those who left at the end", () => {
   const spoken = ["gone", "beta", "alpha"].map((participant) => ({ participant }));
   assert.deepEqual(
-    seated(spoken, DISCUSSION).map((one) => one.participant),
+    sortByParticipant(spoken, DISCUSSION).map((one) => one.participant),
     ["alpha", "beta", "gone"],
   );
 });
 
 test("prices are written so that small ones are not nothing", () => {
-  assert.deepEqual([null, undefined, 0, 0.00042, 0.0099, 0.01, 1234.5].map(dollars), [
+  assert.deepEqual([null, undefined, 0, 0.00042, 0.0099, 0.01, 1234.5].map(formatUsd), [
     "price unknown",
     "price unknown",
     "free",
@@ -73,6 +73,6 @@ test("prices are written so that small ones are not nothing", () => {
 });
 
 test("counts are short, and times as exact as they matter", () => {
-  assert.deepEqual([0, 999, 1234, 2_500_000].map(count), ["0", "999", "1.2K", "2.5M"]);
-  assert.deepEqual([null, 0.04, 9.94, 12.6].map(seconds), ["", "0.0 s", "9.9 s", "13 s"]);
+  assert.deepEqual([0, 999, 1234, 2_500_000].map(formatCount), ["0", "999", "1.2K", "2.5M"]);
+  assert.deepEqual([null, 0.04, 9.94, 12.6].map(formatSeconds), ["", "0.0 s", "9.9 s", "13 s"]);
 });

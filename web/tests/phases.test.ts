@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isOut, lanesOf, phasesOf } from "../src/features/modes/debate/phases.ts";
+import { hasNoAnswer, buildLanes, buildPhases } from "../src/features/modes/debate/phases.ts";
 import type { Run } from "../src/state/run.ts";
 import type { LaneReport } from "../src/api/types.ts";
 import { BOTH_FIRST, ends, FIRST_OVER, heardOf, PEOPLE, speaks, stage, tells } from "./debates.ts";
 import { asks, calls, ended, isTold } from "./events.ts";
 
-const lanes = (run: Run, read: readonly LaneReport[] = []) => lanesOf(run, PEOPLE, read);
-const states = (run: Run) => phasesOf(run, lanes(run)).map((phase) => phase.state);
+const lanes = (run: Run, read: readonly LaneReport[] = []) => buildLanes(run, PEOPLE, read);
+const states = (run: Run) => buildPhases(run, lanes(run)).map((phase) => phase.state);
 const counts = (run: Run) =>
-  phasesOf(run, lanes(run)).map((phase) => `${phase.finished} of ${phase.expected}`);
+  buildPhases(run, lanes(run)).map((phase) => `${phase.finishedCount} of ${phase.expectedCount}`);
 
 test("the first answers are being given, and the rest is ahead", () => {
   const run = heardOf(...BOTH_FIRST, ends("alpha", "initial"));
@@ -28,7 +28,8 @@ test("those who answered take part in the debate, and those who failed do not", 
 test("a lane says whether it waits for a person, until it was answered", () => {
   const inFirst = (event: object) => ({ ...event, stage: "initial" });
   const called = [...BOTH_FIRST, ...[calls("beta", "c1"), asks("beta", "c1")].map(inFirst)];
-  const asking = (run: Run) => lanes(run).flatMap((lane) => (lane.isAsking ? lane.participant : []));
+  const asking = (run: Run) =>
+    lanes(run).flatMap((lane) => (lane.isAwaitingApproval ? lane.participant : []));
   assert.deepEqual(asking(heardOf(...called)), ["beta"]);
   assert.deepEqual(asking(heardOf(...called, inFirst(isTold("beta", "c1")))), []);
 });
@@ -48,7 +49,7 @@ test("whoever tries again after the end is where it speaks", () => {
   assert.deepEqual(states(heardOf(...over)), ["done", "done", "done"]);
   const again = heardOf(...over, tells("retried", "Again."), speaks("gamma", "initial"));
   assert.deepEqual(states(again), ["now", "done", "done"]);
-  assert.equal(lanes(again).some(isOut), false);
+  assert.equal(lanes(again).some(hasNoAnswer), false);
   const anew = heardOf(...over, tells("retried", "Again."), ends("gamma", "debate"), stage("synthesis", 1));
   assert.deepEqual(states(anew), ["done", "done", "now"]);
 });
@@ -67,9 +68,9 @@ test("a phase in which everybody was stopped is stopped, and one with others to 
 
 test("of several syntheses the newest counts, and the others are kept", () => {
   const run = heardOf(...FIRST_OVER, ends("alpha", "synthesis"), ends("beta", "synthesis", "completed", 1));
-  const synthesis = phasesOf(run, lanes(run)).at(-1);
+  const synthesis = buildPhases(run, lanes(run)).at(-1);
   assert.deepEqual(
-    [synthesis?.turns, synthesis?.earlier].map((some) => some?.map((turn) => turn.participant)),
+    [synthesis?.turns, synthesis?.earlierTurns].map((some) => some?.map((turn) => turn.participant)),
     [["beta"], ["alpha"]],
   );
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { brief, excess } from "../src/features/composer/price.ts";
+import { formatForecast, explainExcess } from "../src/features/composer/price.ts";
 import type { Estimate } from "../src/api/types.ts";
 
 function estimate(cost: number, unknown: readonly string[] = [], left: number | null = null): Estimate {
@@ -8,21 +8,24 @@ function estimate(cost: number, unknown: readonly string[] = [], left: number | 
 }
 
 test("a price is said with what it is for", () => {
-  assert.equal(brief(estimate(0).forecast), "Costs nothing, 3 calls");
-  assert.equal(brief(estimate(0.5).forecast), "About $0.50, 3 calls");
+  assert.equal(formatForecast(estimate(0).forecast), "Costs nothing, 3 calls");
+  assert.equal(formatForecast(estimate(0.5).forecast), "About $0.50, 3 calls");
 });
 
 test("what is not known is said, and never counted as nothing", () => {
-  assert.equal(brief(estimate(0, ["a/b"]).forecast), "3 calls, price unknown");
-  assert.equal(brief(estimate(1, ["a/b", "a/c"]).forecast), "At least $1.00, 3 calls");
+  assert.equal(formatForecast(estimate(0, ["a/b"]).forecast), "3 calls, price unknown");
+  assert.equal(formatForecast(estimate(1, ["a/b", "a/c"]).forecast), "At least $1.00, 3 calls");
 });
 
 test("what goes beyond the budget or the cap is said", () => {
-  assert.equal(excess(estimate(1, [], 5), null), "");
+  assert.equal(explainExcess(estimate(1, [], 5), null), "");
   assert.equal(
-    excess(estimate(1, [], 0.5), null),
+    explainExcess(estimate(1, [], 0.5), null),
     "That is more than the $0.50 that is left of your budget this week.",
   );
-  assert.equal(excess(estimate(1, [], 0), 5), "That is more than what is left of your budget this week.");
-  assert.equal(excess(estimate(1), 0.1), "That is more than the $0.10 that you set as its limit.");
+  assert.equal(
+    explainExcess(estimate(1, [], 0), 5),
+    "That is more than what is left of your budget this week.",
+  );
+  assert.equal(explainExcess(estimate(1), 0.1), "That is more than the $0.10 that you set as its limit.");
 });

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  begun,
-  best,
-  improved,
-  lines,
-  passes,
-  type Progress,
-  type Told,
+  initialProgress,
+  bestRound,
+  applyImprovementEvent,
+  assertionLines,
+  countPasses,
+  type EvaluationProgress,
+  type ImprovementEvent,
 } from "../src/features/evaluations/progress.ts";
 import type { Round, Trial } from "../src/api/types.ts";
 
@@ -22,8 +22,8 @@ const trial = {
   acceptance: null,
 } as unknown as Trial;
 
-const heard = (...events: readonly object[]): Progress =>
-  (events as readonly Told[]).reduce(improved, begun(trial));
+const heard = (...events: readonly object[]): EvaluationProgress =>
+  (events as readonly ImprovementEvent[]).reduce(applyImprovementEvent, initialProgress(trial));
 const first = [
   { type: "improving", trial },
   { type: "rewritten", round: 1, change: "It asks for a source.", description: "d" },
@@ -31,16 +31,16 @@ const first = [
 ];
 
 test("a round is seen as it goes: written, answered, judged", () => {
-  assert.deepEqual(heard(...first.slice(0, 1)).trying, { number: 1, change: "", answer: "" });
-  assert.equal(heard(...first.slice(0, 2)).trying?.change, "It asks for a source.");
-  assert.deepEqual(heard(...first).trying, {
+  assert.deepEqual(heard(...first.slice(0, 1)).attempt, { number: 1, change: "", answer: "" });
+  assert.equal(heard(...first.slice(0, 2)).attempt?.change, "It asks for a source.");
+  assert.deepEqual(heard(...first).attempt, {
     number: 1,
     change: "It asks for a source.",
     answer: "Says Vitruvius.",
   });
   const judged = heard(...first, { type: "round_ended", number: 1, round: round(false, true, false) });
-  assert.equal(judged.trial.rounds.length, 1);
-  assert.equal(judged.trying?.number, 2);
+  assert.equal(judged.evaluation.rounds.length, 1);
+  assert.equal(judged.attempt?.number, 2);
 });
 
 test("when it is over nothing is tried any more, and it says how it ended", () => {
@@ -55,11 +55,11 @@ test("the best round is the last that was better, if any was", () => {
     round(true, true, false),
     round(true, true, true),
   ];
-  assert.equal(best({ ...trial, rounds: [worse, better, worse, best1, worse] }), best1);
-  assert.equal(best({ ...trial, rounds: [worse] }), null);
-  assert.equal(passes(best1.verdicts), 2);
+  assert.equal(bestRound({ ...trial, rounds: [worse, better, worse, best1, worse] }), best1);
+  assert.equal(bestRound({ ...trial, rounds: [worse] }), null);
+  assert.equal(countPasses(best1.verdicts), 2);
 });
 
 test("assertions are read one a line, without what is empty", () => {
-  assert.deepEqual(lines(" It is short. \n\n\tIt is true.\n"), ["It is short.", "It is true."]);
+  assert.deepEqual(assertionLines(" It is short. \n\n\tIt is true.\n"), ["It is short.", "It is true."]);
 });

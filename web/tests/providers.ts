@@ -1,6 +1,6 @@
 /** Providers as the server tells of them, for tests. */
 
-import { offersOf, type Offer } from "../src/state/model-offers.ts";
+import { buildOffers, type ProviderOffer } from "../src/state/model-offers.ts";
 import type { ProviderModels, ProviderStatus } from "../src/api/types.ts";
 
 interface Given {
@@ -12,7 +12,7 @@ interface Given {
   usual?: string;
 }
 
-export function offer(provider: string, given: Given = {}): Offer {
+export function offer(provider: string, given: Given = {}): ProviderOffer {
   const { key = "not needed", models = [], api = "openai", origin = "https://there.invalid" } = given;
   const status: ProviderStatus = { name: provider, api, origin, key, variables: [], stored_at: null };
   const asked: ProviderModels = {
@@ -25,7 +25,7 @@ export function offer(provider: string, given: Given = {}): Offer {
     token_rates: {},
     error: models.length ? null : "No answer.",
   };
-  const [found] = offersOf([status], [asked]);
+  const [found] = buildOffers([status], [asked]);
   if (!found) throw new Error("no offer");
   return found;
 }

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { hear, opened, withOlder, withPage, type Open } from "../src/state/discussion.ts";
-import { remarksOn } from "../src/state/notices.ts";
+import {
+  applyEvents,
+  emptyDiscussion,
+  withOlderPage,
+  withPage,
+  type OpenDiscussion,
+} from "../src/state/discussion.ts";
+import { turnNotices } from "../src/state/notices.ts";
 import type { DiscussionRead, Event, Message } from "../src/api/types.ts";
 import { ended, message, numbered, page, started } from "./events.ts";
 import { ends, speaks, tells } from "./debates.ts";
@@ -55,12 +61,12 @@ function read(): DiscussionRead {
 }
 
 /** All that is shown of a run. */
-function shown(open: Open) {
+function shown(open: OpenDiscussion) {
   const [run] = open.runs;
   assert.ok(run);
   return {
-    asked: run.asked?.id,
-    recaps: run.recaps.map((one) => one.title),
+    asked: run.userMessage?.id,
+    recaps: run.referenceSummaries.map((one) => one.title),
     notices: run.notices.map((one) => [one.seq, one.message]),
     turns: run.turns
       .map((turn) => ({
@@ -68,18 +74,18 @@ function shown(open: Open) {
         text: turn.text,
         state: turn.state,
         finish: turn.finish,
-        remarks: remarksOn(run, turn).map((one) => one.message),
+        remarks: turnNotices(run, turn).map((one) => one.message),
       }))
       .sort((a, b) => a.key.localeCompare(b.key)),
   };
 }
 
 const heard = (events: readonly Event[]) =>
-  hear(withPage(opened("dis_1"), page([read().messages[0]!])), events);
+  applyEvents(withPage(emptyDiscussion("dis_1"), page([read().messages[0]!])), events);
 
 test("after a reload the same is shown as was heard", () => {
   const live = shown(heard(HEARD));
-  assert.deepEqual(shown(withPage(opened("dis_1"), read())), live);
+  assert.deepEqual(shown(withPage(emptyDiscussion("dis_1"), read())), live);
   assert.deepEqual(
     live.turns.map((turn) => [turn.key, turn.finish, turn.remarks.length]),
     [
@@ -96,7 +102,7 @@ test("whenever it is read, and whatever of it was heard before, nothing is there
   fc.assert(
     fc.property(fc.integer({ min: 0, max: HEARD.length }), (place) => {
       const open = withPage(heard(HEARD.slice(0, place)), { ...read(), messages: [] });
-      assert.deepEqual(shown(withPage(hear(open, HEARD.slice(place)), read())), live);
+      assert.deepEqual(shown(withPage(applyEvents(open, HEARD.slice(place)), read())), live);
     }),
   );
 });
@@ -104,6 +110,9 @@ test("whenever it is read, and whatever of it was heard before, nothing is there
 test("a run on two pages has what was told in it once", () => {
   const { messages, ...rest } = read();
   const newest = { ...rest, messages: messages.slice(3), before: 3 };
-  const open = withOlder(withPage(opened("dis_1"), newest), { ...rest, messages: messages.slice(0, 3) });
+  const open = withOlderPage(withPage(emptyDiscussion("dis_1"), newest), {
+    ...rest,
+    messages: messages.slice(0, 3),
+  });
   assert.deepEqual(shown(open), shown(heard(HEARD)));
 });

@@ -1,17 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstTable, laidWith, playable, PLAYED, SAMPLES } from "../src/features/new-discussion/samples.ts";
-import { missing } from "../src/features/participants/setup.ts";
+import {
+  buildFirstTable,
+  buildSampleTable,
+  playableSamples,
+  SCRIPTED_SAMPLES,
+  SAMPLES,
+} from "../src/features/new-discussion/samples.ts";
+import { validateTable } from "../src/features/participants/setup.ts";
 import { KEYLESS, LOCAL, OLLAMA, OPENAI, SCRIPTED } from "./providers.ts";
 
-const models = (table: ReturnType<typeof firstTable>) => table?.seats.map((seat) => seat.model);
+const models = (table: ReturnType<typeof buildFirstTable>) => table?.seats.map((seat) => seat.model);
 
 test("every sample can begin with whatever is ready, and has questions", () => {
   for (const offers of [[LOCAL], [OPENAI], [OPENAI, OLLAMA], [LOCAL, SCRIPTED, KEYLESS]]) {
     for (const sample of SAMPLES) {
-      const table = laidWith(sample, offers);
+      const table = buildSampleTable(sample, offers);
       assert.ok(table, sample.title);
-      assert.equal(missing(table), null, sample.title);
+      assert.equal(validateTable(table), null, sample.title);
       assert.ok(models(table)?.every((model) => !model.startsWith("scripted/")));
       assert.ok(sample.questions.length);
     }
@@ -21,7 +27,7 @@ test("every sample can begin with whatever is ready, and has questions", () => {
 test("models go round the table, so that each is asked as seldom as can be", () => {
   const [compare] = SAMPLES;
   assert.ok(compare);
-  assert.deepEqual(models(laidWith(compare, [OPENAI, OLLAMA])), [
+  assert.deepEqual(models(buildSampleTable(compare, [OPENAI, OLLAMA])), [
     "openai/gpt-5-mini",
     "ollama/llama3.2",
     "openai/gpt-5-mini",
@@ -29,21 +35,23 @@ test("models go round the table, so that each is asked as seldom as can be", () 
 });
 
 test("where nothing is ready, no table is made up", () => {
-  for (const sample of SAMPLES) assert.equal(laidWith(sample, [KEYLESS, SCRIPTED]), null);
-  assert.equal(firstTable([KEYLESS, SCRIPTED]), null);
+  for (const sample of SAMPLES) assert.equal(buildSampleTable(sample, [KEYLESS, SCRIPTED]), null);
+  assert.equal(buildFirstTable([KEYLESS, SCRIPTED]), null);
 });
 
 test("what is played is played by its scripts, also where models are ready", () => {
-  assert.deepEqual(playable([OPENAI]), []);
-  assert.deepEqual(playable([OPENAI, SCRIPTED]), PLAYED);
-  for (const sample of PLAYED) {
-    assert.ok(models(laidWith(sample, [OPENAI, SCRIPTED]))?.every((model) => model.startsWith("scripted/")));
+  assert.deepEqual(playableSamples([OPENAI]), []);
+  assert.deepEqual(playableSamples([OPENAI, SCRIPTED]), SCRIPTED_SAMPLES);
+  for (const sample of SCRIPTED_SAMPLES) {
+    assert.ok(
+      models(buildSampleTable(sample, [OPENAI, SCRIPTED]))?.every((model) => model.startsWith("scripted/")),
+    );
   }
 });
 
 test("a first visit finds a table: different voices, or one model in two parts", () => {
-  assert.deepEqual(models(firstTable([OPENAI, OLLAMA])), ["openai/gpt-5-mini", "ollama/llama3.2"]);
-  const alone = firstTable([LOCAL, SCRIPTED]);
+  assert.deepEqual(models(buildFirstTable([OPENAI, OLLAMA])), ["openai/gpt-5-mini", "ollama/llama3.2"]);
+  const alone = buildFirstTable([LOCAL, SCRIPTED]);
   assert.deepEqual(models(alone), ["local/smollm2", "local/smollm2"]);
   assert.equal(new Set(alone?.seats.map((seat) => seat.persona)).size, 2);
 });

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { bands, stride, ticks } from "../src/features/usage/scales.ts";
+import { barBands, labelStride, axisTicks } from "../src/features/usage/scales.ts";
 
 test("an axis has round marks", () => {
-  assert.deepEqual(ticks(0.037), [0, 0.01, 0.02, 0.03, 0.04]);
-  assert.deepEqual(ticks(9), [0, 2.5, 5, 7.5, 10]);
-  assert.deepEqual(ticks(4), [0, 1, 2, 3, 4]);
-  assert.deepEqual(ticks(2, 4, 1), [0, 1, 2]);
-  assert.deepEqual(ticks(0), [0]);
+  assert.deepEqual(axisTicks(0.037), [0, 0.01, 0.02, 0.03, 0.04]);
+  assert.deepEqual(axisTicks(9), [0, 2.5, 5, 7.5, 10]);
+  assert.deepEqual(axisTicks(4), [0, 1, 2, 3, 4]);
+  assert.deepEqual(axisTicks(2, 4, 1), [0, 1, 2]);
+  assert.deepEqual(axisTicks(0), [0]);
 });
 
 test("an axis reaches every value with few marks, whatever it is", () => {
   fc.assert(
     fc.property(fc.double({ min: 1e-9, max: 1e12, noNaN: true }), (greatest) => {
-      const marks = ticks(greatest);
+      const marks = axisTicks(greatest);
       assert.ok((marks.at(-1) ?? 0) >= greatest * (1 - 1e-6));
       assert.ok(marks.length >= 2 && marks.length <= 6);
       assert.ok(marks.every((mark, place) => !place || mark > (marks[place - 1] ?? mark)));
@@ -23,15 +23,15 @@ test("an axis reaches every value with few marks, whatever it is", () => {
 });
 
 test("labels stand only where there is room for them", () => {
-  assert.equal(stride(7, 700, 60), 1);
-  assert.equal(stride(30, 700, 60), 3);
-  assert.equal(stride(90, 300, 60), 18);
-  assert.equal(stride(0, 300, 60), 1);
+  assert.equal(labelStride(7, 700, 60), 1);
+  assert.equal(labelStride(30, 700, 60), 3);
+  assert.equal(labelStride(90, 300, 60), 18);
+  assert.equal(labelStride(0, 300, 60), 1);
 });
 
 test("bars stay within their bands, and are never thicker than a thumb", () => {
-  assert.deepEqual(bands(1, 500), { step: 500, width: 40 });
-  assert.equal(bands(0, 500).step, 500);
-  const many = bands(90, 300);
+  assert.deepEqual(barBands(1, 500), { step: 500, width: 40 });
+  assert.equal(barBands(0, 500).step, 500);
+  const many = barBands(90, 300);
   assert.ok(many.width >= 1 && many.width < many.step);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EMPTY, shelve, withFirstPage, withNextPage } from "../src/state/discussion-list.ts";
+import { EMPTY_LIST, applyListEvents, withFirstPage, withNextPage } from "../src/state/discussion-list.ts";
 import type { Discussion, Run } from "../src/api/types.ts";
 import { DISCUSSION, live } from "./events.ts";
 
@@ -12,38 +12,42 @@ const one = (id: string, updated_at: number, status: Discussion["status"] = "act
 });
 const ACTIVE = { q: "", status: "active" } as const;
 const SEARCH = { q: "oak", status: "active" } as const;
-const SHELF = withFirstPage(EMPTY, { discussions: [one("b", 2), one("a", 1)], next: "more", hits: [] });
+const SHELF = withFirstPage(EMPTY_LIST, { discussions: [one("b", 2), one("a", 1)], next: "more", hits: [] });
 const ids = (shelf: typeof SHELF) => shelf.discussions.map((discussion) => discussion.id);
 const changed = (discussion: Discussion, ...runs: Run[]) =>
   ({ type: "discussion_changed", discussion, runs, asking: [] as string[] }) as const;
 
 test("what was spoken in last comes first", () => {
-  const shelf = shelve(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
+  const shelf = applyListEvents(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
   assert.deepEqual(ids(shelf), ["a", "b"]);
-  assert.ok(shelf.speaking.has("a"));
+  assert.ok(shelf.activeIds.has("a"));
 });
 
 test("what is archived goes, and what is new comes", () => {
-  assert.deepEqual(ids(shelve(SHELF, [changed(one("a", 3, "archived"))], ACTIVE)), ["b"]);
-  assert.deepEqual(ids(shelve(SHELF, [changed(one("c", 4))], ACTIVE)), ["c", "b", "a"]);
+  assert.deepEqual(ids(applyListEvents(SHELF, [changed(one("a", 3, "archived"))], ACTIVE)), ["b"]);
+  assert.deepEqual(ids(applyListEvents(SHELF, [changed(one("c", 4))], ACTIVE)), ["c", "b", "a"]);
 });
 
 test("what a search has found stays when somebody speaks in it, and nothing else comes", () => {
   const renamed = { ...one("a", 3, "archived"), title: "Oak" };
-  const shelf = shelve(SHELF, [changed(renamed, live("r")), changed(one("c", 4), live("s"))], SEARCH);
+  const shelf = applyListEvents(
+    SHELF,
+    [changed(renamed, live("r")), changed(one("c", 4), live("s"))],
+    SEARCH,
+  );
   assert.deepEqual(ids(shelf), ["a", "b"]);
   assert.equal(shelf.discussions[0]?.title, "Oak");
-  assert.deepEqual([...shelf.speaking], ["a", "c"]);
-  assert.deepEqual(ids(shelve(shelf, [{ type: "discussion_deleted", id: "a" }], SEARCH)), ["b"]);
+  assert.deepEqual([...shelf.activeIds], ["a", "c"]);
+  assert.deepEqual(ids(applyListEvents(shelf, [{ type: "discussion_deleted", id: "a" }], SEARCH)), ["b"]);
 });
 
 test("marks of speaking outlive another search", () => {
-  const speaking = shelve(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
+  const speaking = applyListEvents(SHELF, [changed(one("a", 3), live("r"))], ACTIVE);
   const found = withFirstPage(
     { ...speaking, discussions: [], next: null, hits: [] },
     { discussions: [], next: null, hits: [] },
   );
-  assert.ok(found.speaking.has("a"));
+  assert.ok(found.activeIds.has("a"));
 });
 
 test("a further page is added once", () => {
@@ -72,19 +76,25 @@ test("where something may be missing between them it does not, nor where the fir
 });
 
 test("marks of speaking are all told anew after a break", () => {
-  const speaking = shelve(SHELF, [{ type: "activity", runs: [live("r")], asking: [] }], ACTIVE);
-  assert.deepEqual([...speaking.speaking], ["dis_1"]);
-  assert.deepEqual([...shelve(speaking, [{ type: "activity", runs: [], asking: [] }], ACTIVE).speaking], []);
+  const speaking = applyListEvents(SHELF, [{ type: "activity", runs: [live("r")], asking: [] }], ACTIVE);
+  assert.deepEqual([...speaking.activeIds], ["dis_1"]);
+  assert.deepEqual(
+    [...applyListEvents(speaking, [{ type: "activity", runs: [], asking: [] }], ACTIVE).activeIds],
+    [],
+  );
 });
 
 test("who waits for a person is marked in every discussion, until it is answered or all is told anew", () => {
   const asked = { ...changed(one("a", 3), live("r")), asking: ["r"] };
-  const shelf = shelve(SHELF, [asked, changed(one("b", 2), live("s"))], ACTIVE);
-  assert.deepEqual([...shelf.asking], ["a"]);
-  assert.deepEqual([...shelve(shelf, [changed(one("a", 3), live("r"))], ACTIVE).asking], []);
+  const shelf = applyListEvents(SHELF, [asked, changed(one("b", 2), live("s"))], ACTIVE);
+  assert.deepEqual([...shelf.awaitingApprovalIds], ["a"]);
+  assert.deepEqual(
+    [...applyListEvents(shelf, [changed(one("a", 3), live("r"))], ACTIVE).awaitingApprovalIds],
+    [],
+  );
   const [r, s] = [live("r"), { ...live("s"), discussion: "dis_2" }];
-  const anew = shelve(shelf, [{ type: "activity", runs: [r, s], asking: ["s"] }], ACTIVE);
-  assert.deepEqual([...anew.asking], ["dis_2"]);
+  const anew = applyListEvents(shelf, [{ type: "activity", runs: [r, s], asking: ["s"] }], ACTIVE);
+  assert.deepEqual([...anew.awaitingApprovalIds], ["dis_2"]);
 });
 
 test("what a search found is shown page by page, and once", () => {
@@ -95,7 +105,7 @@ test("what a search found is shown page by page, and once", () => {
     found: "oak",
     after: "",
   });
-  const first = withFirstPage(EMPTY, {
+  const first = withFirstPage(EMPTY_LIST, {
     discussions: [one("b", 2), one("a", 1)],
     next: "more",
     hits: [hit("a", "m1")],

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { canBeginAnew, shares } from "../src/features/usage/budget.ts";
+import { canReset, budgetShares } from "../src/features/usage/budget.ts";
 import {
-  amount,
-  dearest,
-  everyDay,
+  totalAmount,
+  sortByAmount,
+  fillMissingDays,
   firstDay,
-  money,
-  named,
-  parts,
-  price,
-  remarks,
+  formatMoney,
+  rowLabel,
+  amountParts,
+  formatPrice,
+  spendingNotes,
 } from "../src/state/spending.ts";
 import type { Budget, SpendingOn, UsageReport } from "../src/api/types.ts";
 
@@ -46,7 +46,7 @@ const WEEK: Budget = {
 };
 
 test("days on which nothing was spent stand between the others", () => {
-  const days = everyDay(report([spent("2026-03-01"), spent("2026-02-27")]));
+  const days = fillMissingDays(report([spent("2026-03-01"), spent("2026-02-27")]));
   assert.deepEqual(
     days.map((one) => [one.key, one.calls]),
     [
@@ -63,65 +63,65 @@ test("seven days end today", () => {
 });
 
 test("a bar of tokens has two parts, one of money has one", () => {
-  assert.deepEqual(parts(spent("a"), "tokens"), [10, 5]);
-  assert.deepEqual(parts(spent("a"), "cost"), [0.01]);
-  assert.equal(amount(spent("a"), "tokens"), 15);
+  assert.deepEqual(amountParts(spent("a"), "tokens"), [10, 5]);
+  assert.deepEqual(amountParts(spent("a"), "cost"), [0.01]);
+  assert.equal(totalAmount(spent("a"), "tokens"), 15);
 });
 
 test("the greatest comes first by what is looked at", () => {
   const rows = [spent("cheap", { cost: 0, output: 900 }), spent("dear", { cost: 2 })];
   assert.deepEqual(
-    dearest(rows, "cost").map((one) => one.key),
+    sortByAmount(rows, "cost").map((one) => one.key),
     ["dear", "cheap"],
   );
   assert.deepEqual(
-    dearest(rows, "tokens").map((one) => one.key),
+    sortByAmount(rows, "tokens").map((one) => one.key),
     ["cheap", "dear"],
   );
 });
 
 test("rows are named in words", () => {
-  assert.equal(named(spent("2026-03-01"), "day"), "Mar 1");
-  assert.equal(named(spent("gate"), "purpose"), "Checks whether the table agrees");
-  assert.equal(named(spent("dis_1", { title: "Tables" }), "discussion"), "Tables");
-  assert.equal(named(spent("dis_1"), "discussion"), "A deleted discussion");
-  assert.equal(named(spent(null), "discussion"), "Outside of discussions");
-  assert.equal(named(spent("openai/gpt"), "model"), "openai/gpt");
+  assert.equal(rowLabel(spent("2026-03-01"), "day"), "Mar 1");
+  assert.equal(rowLabel(spent("gate"), "purpose"), "Checks whether the table agrees");
+  assert.equal(rowLabel(spent("dis_1", { title: "Tables" }), "discussion"), "Tables");
+  assert.equal(rowLabel(spent("dis_1"), "discussion"), "A deleted discussion");
+  assert.equal(rowLabel(spent(null), "discussion"), "Outside of discussions");
+  assert.equal(rowLabel(spent("openai/gpt"), "model"), "openai/gpt");
 });
 
 test("money has as many digits as it takes to see it", () => {
-  assert.equal(money(0), "$0");
-  assert.equal(money(12.5), "$12.50");
-  assert.equal(money(1234.567), "$1,234.57");
-  assert.equal(money(0.25), "$0.25");
-  assert.equal(money(0.0123), "$0.012");
-  assert.equal(money(0.000123), "$0.00012");
-  assert.equal(money(1e-9), "less than $0.000001");
+  assert.equal(formatMoney(0), "$0");
+  assert.equal(formatMoney(12.5), "$12.50");
+  assert.equal(formatMoney(1234.567), "$1,234.57");
+  assert.equal(formatMoney(0.25), "$0.25");
+  assert.equal(formatMoney(0.0123), "$0.012");
+  assert.equal(formatMoney(0.000123), "$0.00012");
+  assert.equal(formatMoney(1e-9), "less than $0.000001");
 });
 
 test("a price that nobody knows is told plainly", () => {
-  assert.equal(price(spent("a")), "$0.01");
-  assert.equal(price(spent("a", { calls: 3, unpriced: 2 })), "$0.01 +");
-  assert.equal(price(spent("a", { cost: 0, unpriced: 1 })), "unknown");
-  assert.deepEqual(remarks(spent("a")), []);
-  const [unpriced, estimated] = remarks(spent("a", { unpriced: 1, estimated: true }));
+  assert.equal(formatPrice(spent("a")), "$0.01");
+  assert.equal(formatPrice(spent("a", { calls: 3, unpriced: 2 })), "$0.01 +");
+  assert.equal(formatPrice(spent("a", { cost: 0, unpriced: 1 })), "unknown");
+  assert.deepEqual(spendingNotes(spent("a")), []);
+  const [unpriced, estimated] = spendingNotes(spent("a", { unpriced: 1, estimated: true }));
   assert.match(unpriced ?? "", /price of 1 call:/);
   assert.match(estimated ?? "", /estimated/);
 });
 
 test("a budget is a bar of what is spent and what is kept", () => {
-  assert.deepEqual(shares(WEEK), { spent: 0.2, reserved: 0.1, isOver: false });
-  assert.deepEqual(shares({ ...WEEK, spent: 15, reserved: 5 }), {
+  assert.deepEqual(budgetShares(WEEK), { spent: 0.2, reserved: 0.1, isOver: false });
+  assert.deepEqual(budgetShares({ ...WEEK, spent: 15, reserved: 5 }), {
     spent: 0.75,
     reserved: 0.25,
     isOver: true,
   });
-  assert.equal(shares({ ...WEEK, budget: 0, spent: 0, reserved: 0 }).isOver, true);
-  assert.equal(shares({ ...WEEK, budget: null }).isOver, false);
+  assert.equal(budgetShares({ ...WEEK, budget: 0, spent: 0, reserved: 0 }).isOver, true);
+  assert.equal(budgetShares({ ...WEEK, budget: null }).isOver, false);
 });
 
 test("a week is begun anew once, and only where there is a budget", () => {
-  assert.equal(canBeginAnew(WEEK), true);
-  assert.equal(canBeginAnew({ ...WEEK, reup_at: 5 }), false);
-  assert.equal(canBeginAnew({ ...WEEK, budget: null }), false);
+  assert.equal(canReset(WEEK), true);
+  assert.equal(canReset({ ...WEEK, reup_at: 5 }), false);
+  assert.equal(canReset({ ...WEEK, budget: null }), false);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, mock, test } from "node:test";
 import type { StreamEvent } from "../src/api/event-stream.ts";
-import { Stream, type Connection } from "../src/api/event-stream.ts";
+import { EventStream, type ConnectionStatus } from "../src/api/event-stream.ts";
 
 interface Asked {
   url: string;
@@ -12,11 +12,11 @@ interface Asked {
 
 const RESYNC = 'data: {"type":"resync"}\n\n';
 let asked: Asked[] = [];
-let states: Connection[] = [];
+let states: ConnectionStatus[] = [];
 let heard: StreamEvent[] = [];
 let missed = 0;
 let answer: () => Response | null = () => null;
-let stream: Stream;
+let stream: EventStream;
 
 /** Let everything happen that waits for nothing but its turn. */
 const settled = async () => {
@@ -46,16 +46,16 @@ describe("the stream", () => {
       if (given) asked.push({ url, signal, say: () => undefined, end: () => undefined });
       return Promise.resolve(given ?? open(url, signal));
     });
-    stream = new Stream({
-      following: () => ({ discussion: "dis_1", after: ["run_1:7"] }),
-      hear: (events) => void heard.push(...events),
-      missing: () => void missed++,
-      connection: (now) => void states.push(now),
+    stream = new EventStream({
+      getSubscription: () => ({ discussion: "dis_1", after: ["run_1:7"] }),
+      onEvents: (events) => void heard.push(...events),
+      onMissing: () => void missed++,
+      onConnectionChange: (now) => void states.push(now),
     });
   });
 
   afterEach(() => {
-    stream.rest();
+    stream.suspend();
     mock.timers.reset();
     mock.restoreAll();
   });
@@ -165,12 +165,12 @@ describe("the stream", () => {
   test("it is hurried only while it waits", async () => {
     stream.connect();
     await settled();
-    stream.hurry();
+    stream.reconnectNow();
     await settled();
     assert.equal(asked.length, 1);
     asked[0]?.end();
     await settled();
-    stream.hurry();
+    stream.reconnectNow();
     await settled();
     assert.equal(asked.length, 2);
   });
@@ -178,12 +178,12 @@ describe("the stream", () => {
   test("what rests comes back only when somebody looks again", async () => {
     stream.connect();
     await settled();
-    stream.rest();
+    stream.suspend();
     await settled();
     mock.timers.tick(60_000);
     await settled();
     assert.equal(asked.length, 1);
-    stream.hurry();
+    stream.reconnectNow();
     await settled();
     assert.equal(asked.length, 2);
   });

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changedOf, changeOf } from "../src/features/participants/changes.ts";
-import { bodyOf, wrongIn } from "../src/features/participants/draft.ts";
-import { idOf, namesOf } from "../src/features/participants/names.ts";
+import { readSettings, buildChange } from "../src/features/participants/changes.ts";
+import { toDiscussionDraft, groupErrors } from "../src/features/participants/draft.ts";
+import { participantId, resolveNames } from "../src/features/participants/names.ts";
 import {
-  EMPTY,
-  laid,
-  missing,
-  newSeat,
-  relaid,
-  tableOf,
-  withoutSeat,
-  withSeat,
-  withSeatAgain,
+  EMPTY_TABLE,
+  toTablePayload,
+  validateTable,
+  newParticipant,
+  restoreTable,
+  toTable,
+  withoutParticipant,
+  withParticipant,
+  restoreParticipant,
 } from "../src/features/participants/setup.ts";
 import type { Discussion, LineUp, Persona } from "../src/api/types.ts";
 
@@ -35,11 +35,11 @@ const KEPT: LineUp = {
 const HELD = { ...KEPT, project: null, language: "en", model: null } as unknown as Discussion;
 
 test("a table that an older page kept has all that this one asks of it", () => {
-  const seat = newSeat("a/b", { name: "Ida" });
+  const seat = newParticipant("a/b", { name: "Ida" });
   const { tools: _, ...older } = seat;
-  const { directed: __, ...less } = { ...EMPTY, seats: [older as typeof seat] };
-  assert.deepEqual(relaid(less), { ...EMPTY, seats: [seat] });
-  assert.deepEqual(relaid(), EMPTY);
+  const { directed: __, ...less } = { ...EMPTY_TABLE, seats: [older as typeof seat] };
+  assert.deepEqual(restoreTable(less), { ...EMPTY_TABLE, seats: [seat] });
+  assert.deepEqual(restoreTable(), EMPTY_TABLE);
 });
 
 test("names are found as the server finds them", () => {
@@ -50,41 +50,50 @@ test("names are found as the server finds them", () => {
     { name: null, persona: "per_1" },
     { name: null, persona: null },
   ];
-  assert.deepEqual(namesOf(seats, [SCEPTIC]), ["Alpha", "The sceptic", "Beta!", "The sceptic 2", "Gamma"]);
+  assert.deepEqual(resolveNames(seats, [SCEPTIC]), [
+    "Alpha",
+    "The sceptic",
+    "Beta!",
+    "The sceptic 2",
+    "Gamma",
+  ]);
   assert.equal(
-    namesOf(
+    resolveNames(
       Array.from({ length: 25 }, () => ({ name: null, persona: null })),
       [],
     )[24],
     "Alpha 2",
   );
-  assert.equal(idOf("  Frau Müller-Öz "), "frau-müller-öz");
-  assert.equal(idOf("!"), "participant");
+  assert.equal(participantId("  Frau Müller-Öz "), "frau-müller-öz");
+  assert.equal(participantId("!"), "participant");
 });
 
 test("a seat that asks for nothing special sends only its model", () => {
-  const table = { ...EMPTY, seats: [newSeat("a/b"), newSeat("a/b", { name: "Ida", temperature: 0 })] };
-  assert.deepEqual(laid(table, []).participants, [
+  const table = {
+    ...EMPTY_TABLE,
+    seats: [newParticipant("a/b"), newParticipant("a/b", { name: "Ida", temperature: 0 })],
+  };
+  assert.deepEqual(toTablePayload(table, []).participants, [
     { model: "a/b" },
     { name: "Ida", temperature: 0, model: "a/b" },
   ]);
 });
 
 test("only the rules of the mode are sent, and they name whom they are about", () => {
-  const table = tableOf(KEPT);
-  const sent = laid(table, [SCEPTIC]);
+  const table = toTable(KEPT);
+  const sent = toTablePayload(table, [SCEPTIC]);
   assert.equal(sent.debate?.lead, "Ben");
   assert.equal(sent.debate?.quorum, 1);
   assert.equal(sent.debate?.ranking, true);
   assert.equal(sent.advisors, null);
   const [, ben] = table.seats;
   assert.ok(ben);
-  assert.equal(laid(withSeat(table, { ...ben, name: "Benno" }), []).debate?.lead, "Benno");
-  assert.equal(laid({ ...table, mode: "parallel" }, []).debate, null);
+  assert.equal(toTablePayload(withParticipant(table, { ...ben, name: "Benno" }), []).debate?.lead, "Benno");
+  assert.equal(toTablePayload({ ...table, mode: "parallel" }, []).debate, null);
 });
 
 test("what is kept and laid again is the same", () => {
-  const sent = laid(tableOf(KEPT), [SCEPTIC]);
+  const sent = toTablePayload(toTable(KEPT), [SCEPTIC]);
   assert.deepEqual(sent.participants, [
     { model: "a/b", persona: "per_1", name: "Ida" },
     { model: "a/c", name: "Ben", temperature: 0, priority: 2 },
@@ -94,25 +103,25 @@ test("what is kept and laid again is the same", () => {
 });
 
 test("whoever leaves is not named by the rules any more, and a second voice is heard", () => {
-  assert.equal(withoutSeat(tableOf(KEPT), "ben").debate.lead, null);
-  const alone = { ...EMPTY, mode: "single" as const, seats: [newSeat("a/b")] };
-  assert.equal(withSeat(alone, newSeat("a/c")).mode, "parallel");
+  assert.equal(withoutParticipant(toTable(KEPT), "ben").debate.lead, null);
+  const alone = { ...EMPTY_TABLE, mode: "single" as const, seats: [newParticipant("a/b")] };
+  assert.equal(withParticipant(alone, newParticipant("a/c")).mode, "parallel");
 });
 
 test("a table that is too small says what it lacks", () => {
-  assert.match(missing(EMPTY) ?? "", /Nobody sits/);
+  assert.match(validateTable(EMPTY_TABLE) ?? "", /Nobody sits/);
   assert.match(
-    missing({ ...EMPTY, mode: "debate", seats: [newSeat("a/b")] }) ?? "",
+    validateTable({ ...EMPTY_TABLE, mode: "debate", seats: [newParticipant("a/b")] }) ?? "",
     /Debate takes at least two/,
   );
-  assert.equal(missing({ ...EMPTY, mode: "advisors", seats: [newSeat("a/b")] }), null);
+  assert.equal(validateTable({ ...EMPTY_TABLE, mode: "advisors", seats: [newParticipant("a/b")] }), null);
 });
 
 test("a draft becomes what the server takes", () => {
   const file = { id: "fil_1", name: "a.txt", media_type: "text/plain", size: 1, created_at: 0 };
-  const table = { ...EMPTY, seats: [newSeat("a/b")] };
+  const table = { ...EMPTY_TABLE, seats: [newParticipant("a/b")] };
   const draft = { message: "Hi", table, project: "prj_1", language: null, cap: 0.5, files: [file] };
-  assert.deepEqual(bodyOf(draft, []), {
+  assert.deepEqual(toDiscussionDraft(draft, []), {
     message: "Hi",
     participants: [{ model: "a/b" }],
     mode: "parallel",
@@ -134,38 +143,40 @@ test("what is wrong is said beside what it is about", () => {
     { field: "debate.quorum", message: "only 2 take part." },
     { field: "message", message: "it is empty." },
   ];
-  assert.deepEqual(wrongIn("…", errors), {
+  assert.deepEqual(groupErrors("…", errors), {
     table: "Voice 2: There is no such model.",
     rules: "Only 2 take part.",
     question: "It is empty.",
   });
-  assert.deepEqual(wrongIn("The budget is spent.", []), { question: "The budget is spent." });
+  assert.deepEqual(groupErrors("The budget is spent.", []), { question: "The budget is spent." });
 });
 
 test("only what is different is changed", () => {
-  const same = changedOf(HELD);
-  assert.deepEqual(changeOf(HELD, same, []), {});
-  assert.deepEqual(changeOf(HELD, { ...same, table: { ...same.table, mode: "parallel" } }, []), {
+  const same = readSettings(HELD);
+  assert.deepEqual(buildChange(HELD, same, []), {});
+  assert.deepEqual(buildChange(HELD, { ...same, table: { ...same.table, mode: "parallel" } }, []), {
     mode: "parallel",
   });
-  assert.deepEqual(changeOf(HELD, { ...same, model: "a/b", language: "de" }, []), {
+  assert.deepEqual(buildChange(HELD, { ...same, model: "a/b", language: "de" }, []), {
     model: "a/b",
     language: "de",
   });
-  assert.deepEqual(changeOf(HELD, { ...same, table: { ...same.table, clerk: null } }, []), { clerk: null });
+  assert.deepEqual(buildChange(HELD, { ...same, table: { ...same.table, clerk: null } }, []), {
+    clerk: null,
+  });
 });
 
 test("whoever left comes back to its place, and what was changed meanwhile stays", () => {
-  const before = tableOf(KEPT);
-  const left = { ...withoutSeat(before, "ben"), rounds: 5 };
-  assert.deepEqual(withSeatAgain(left, "ben", before), { ...before, rounds: 5 });
-  const newest = newSeat("a/d");
-  const others = withSeat(withoutSeat(before, "ida"), newest);
+  const before = toTable(KEPT);
+  const left = { ...withoutParticipant(before, "ben"), rounds: 5 };
+  assert.deepEqual(restoreParticipant(left, "ben", before), { ...before, rounds: 5 });
+  const newest = newParticipant("a/d");
+  const others = withParticipant(withoutParticipant(before, "ida"), newest);
   assert.deepEqual(
-    withSeatAgain(others, "ida", before).seats.map((one) => one.key),
+    restoreParticipant(others, "ida", before).seats.map((one) => one.key),
     ["ida", "ben", newest.key],
   );
   const led = { ...left, debate: { ...left.debate, lead: "ida" } };
-  assert.equal(withSeatAgain(led, "ben", before).debate.lead, "ida");
-  assert.equal(withSeatAgain(before, "ben", before), before);
+  assert.equal(restoreParticipant(led, "ben", before).debate.lead, "ida");
+  assert.equal(restoreParticipant(before, "ben", before), before);
 });

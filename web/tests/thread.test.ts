@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { threadOf, type Entry } from "../src/features/modes/debate/thread.ts";
+import { buildThread, type ThreadEntry } from "../src/features/modes/debate/thread.ts";
 import { ends, heardOf, speaks } from "./debates.ts";
 import { message, says } from "./events.ts";
 
-const told = (entries: readonly Entry[]) =>
+const told = (entries: readonly ThreadEntry[]) =>
   entries.map((entry) =>
     entry.kind === "answer"
       ? `${entry.turn.stage}: ${entry.turn.text}`
@@ -19,7 +19,7 @@ test("what is being said comes after what is stored", () => {
     ...says("alpha", "I keep"),
     stage: "debate",
   });
-  assert.deepEqual(told(threadOf([asked, first, prompt], run, "alpha")), [
+  assert.deepEqual(told(buildThread([asked, first, prompt], run, "alpha")), [
     "question: Why?",
     "initial: Because.",
     "prompt: Read the others.",
@@ -29,10 +29,10 @@ test("what is being said comes after what is stored", () => {
 
 test("a turn that is tried again stands instead of what was stored of it", () => {
   const run = heardOf(speaks("alpha", "initial"), { ...says("alpha", "Anew"), stage: "initial" });
-  assert.deepEqual(told(threadOf([asked, first], run, "alpha")), ["question: Why?", "initial: Anew"]);
+  assert.deepEqual(told(buildThread([asked, first], run, "alpha")), ["question: Why?", "initial: Anew"]);
 });
 
 test("the synthesis is said to all, and not in a thread", () => {
   const run = heardOf(ends("alpha", "initial"), speaks("alpha", "synthesis"));
-  assert.deepEqual(told(threadOf([asked, first], run, "alpha")), ["question: Why?", "initial: Because."]);
+  assert.deepEqual(told(buildThread([asked, first], run, "alpha")), ["question: Why?", "initial: Because."]);
 });

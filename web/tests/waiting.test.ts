@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hear, opened, withPage } from "../src/state/discussion.ts";
-import { remarksOn } from "../src/state/notices.ts";
+import { applyEvents, emptyDiscussion, withPage } from "../src/state/discussion.ts";
+import { turnNotices } from "../src/state/notices.ts";
 import type { Run } from "../src/state/run.ts";
-import { withWaiting } from "../src/state/waiting.ts";
+import { withWaitingTurns } from "../src/state/waiting.ts";
 import type { DiscussionRead } from "../src/api/types.ts";
 import { begins, DISCUSSION, ended, live, message, numbered, page, says, started, stops } from "./events.ts";
 
 const runOf = (...events: readonly object[]): Run => {
-  const asked = withPage(opened("dis_1"), page([message("msg_1", "run_1", null, "Which?")]));
-  const [run] = hear(asked, numbered("run_1", started, ...events)).runs;
+  const asked = withPage(emptyDiscussion("dis_1"), page([message("msg_1", "run_1", null, "Which?")]));
+  const [run] = applyEvents(asked, numbered("run_1", started, ...events)).runs;
   assert.ok(run);
   return run;
 };
 const waiting = (run: Run) =>
-  withWaiting(run.turns, run, DISCUSSION).map((turn) => `${turn.participant} ${turn.state}`);
+  withWaitingTurns(run.turns, run, DISCUSSION).map((turn) => `${turn.participant} ${turn.state}`);
 
 test("whoever has not begun waits, and nobody waits when it is over", () => {
   assert.deepEqual(waiting(runOf(begins("alpha"))), ["alpha speaking", "beta waiting"]);
@@ -23,7 +23,7 @@ test("whoever has not begun waits, and nobody waits when it is over", () => {
 
 test("only those wait who are spoken to", () => {
   const asked = { ...message("msg_1", "run_1", null, "You?"), audience: ["beta"] };
-  const [run] = withPage(opened("dis_1"), page([asked], [live("run_1")])).runs;
+  const [run] = withPage(emptyDiscussion("dis_1"), page([asked], [live("run_1")])).runs;
   assert.ok(run);
   assert.deepEqual(waiting(run), ["beta waiting"]);
 });
@@ -38,7 +38,7 @@ const notice = (kind: string, participant: string | null = "alpha") => ({
 const remarks = (run: Run) => {
   const [turn] = run.turns;
   assert.ok(turn);
-  return remarksOn(run, turn).map((one) => one.kind);
+  return turnNotices(run, turn).map((one) => one.kind);
 };
 
 test("while it tries, the newest remark is shown, and no longer when it speaks", () => {
@@ -55,16 +55,16 @@ test("that another model was asked is worth knowing afterwards too", () => {
 test("what was told of a run that is over is read with it, and heard once where it goes on", () => {
   const [, ...told] = numbered("run_1", started, notice("fallback"), { type: "recap", title: "Chairs" });
   const read = { ...page([message("msg_2", "run_1", "alpha", "Yes.", 9)]), told } as DiscussionRead;
-  const [run] = withPage(opened("dis_1"), read).runs;
+  const [run] = withPage(emptyDiscussion("dis_1"), read).runs;
   assert.ok(run);
   assert.deepEqual(remarks(run), ["fallback"]);
   assert.deepEqual(
-    run.recaps.map((one) => one.title),
+    run.referenceSummaries.map((one) => one.title),
     ["Chairs"],
   );
-  const [again] = hear(withPage(opened("dis_1"), read), told).runs;
+  const [again] = applyEvents(withPage(emptyDiscussion("dis_1"), read), told).runs;
   assert.equal(again?.notices.length, 1);
-  assert.equal(again?.recaps.length, 1);
+  assert.equal(again?.referenceSummaries.length, 1);
 });
 
 test("each of several turns has its own remarks, when they are heard and when they are read", () => {
@@ -78,9 +78,9 @@ test("each of several turns has its own remarks, when they are heard and when th
     ...message(`msg_${place}`, "run_1", "alpha", "Yes.", turn.at),
     round: place,
   }));
-  const [read] = withPage(opened("dis_1"), { ...page(answers), told: heard.notices }).runs;
+  const [read] = withPage(emptyDiscussion("dis_1"), { ...page(answers), told: heard.notices }).runs;
   for (const run of [heard, read]) {
-    const words = run?.turns.map((turn) => remarksOn(run, turn).map((one) => one.message));
+    const words = run?.turns.map((turn) => turnNotices(run, turn).map((one) => one.message));
     assert.deepEqual(words, [["0"], ["1"]]);
   }
 });

@@ -2,38 +2,40 @@
 
 import type { Calls, FieldError, Problem } from "./types.ts";
 
-export type Call = keyof Calls;
-type Method<C extends Call> = C extends `${infer M} ${string}` ? M : never;
-type PathOf<C extends Call> = C extends `${string} ${infer P}` ? P : never;
-type Holes<P extends string> = P extends `${string}{${infer H}}${infer Rest}` ? H | Holes<Rest> : never;
-type Value = string | number | boolean | null | undefined;
+export type Endpoint = keyof Calls;
+type HttpMethod<C extends Endpoint> = C extends `${infer M} ${string}` ? M : never;
+type PathTemplate<C extends Endpoint> = C extends `${string} ${infer P}` ? P : never;
+type PathParams<P extends string> = P extends `${string}{${infer H}}${infer Rest}`
+  ? H | PathParams<Rest>
+  : never;
+type QueryValue = string | number | boolean | null | undefined;
 
 /** What a call needs: what stands in the holes of its path, a query, and a body where it takes one. */
-export interface Asking<C extends Call> {
-  path?: Record<Holes<PathOf<C>>, string>;
-  query?: Record<string, Value | readonly string[]>;
+export interface RequestOptions<C extends Endpoint> {
+  path?: Record<PathParams<PathTemplate<C>>, string>;
+  query?: Record<string, QueryValue | readonly string[]>;
   body?: Calls[C]["takes"];
   signal?: AbortSignal;
   /** A request that comes twice with one key is done once. */
-  key?: string;
+  idempotencyKey?: string;
 }
 
 /** A key for a request. Not `crypto.randomUUID`, which browsers only have on https and on this machine. */
-export function newKey(): string {
+export function newIdempotencyKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))
     .join("");
 }
 
 /** The server said no, in words that tell what to do. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number;
   /** What is wrong with which field of what was sent, where that is what it is about. */
   readonly errors: readonly FieldError[];
 
   constructor(status: number, words: string, errors: readonly FieldError[] = []) {
     super(words);
-    this.name = "Refusal";
+    this.name = "ApiError";
     this.status = status;
     this.errors = errors;
   }
@@ -42,30 +44,36 @@ export class Refusal extends Error {
 export const NO_CONNECTION = "The server cannot be reached. What you wrote is kept; try again in a moment.";
 
 /** Ask the server, and wait for its answer. */
-export async function call<C extends Call>(name: C, asking: Asking<C> = {}): Promise<Calls[C]["gives"]> {
-  const response = await send(name, asking);
+export async function callApi<C extends Endpoint>(
+  name: C,
+  options: RequestOptions<C> = {},
+): Promise<Calls[C]["gives"]> {
+  const response = await sendRequest(name, options);
   const text = await response.text();
   return (text ? JSON.parse(text) : null) as Calls[C]["gives"];
 }
 
 /** Ask the server, and hand out its answer as it comes. */
-export async function send<C extends Call>(name: C, asking: Asking<C> = {}): Promise<Response> {
-  const method: string = name.split(" ", 1)[0] as Method<C>;
-  const response = await fetch(address(name, asking), {
+export async function sendRequest<C extends Endpoint>(
+  name: C,
+  options: RequestOptions<C> = {},
+): Promise<Response> {
+  const method: string = name.split(" ", 1)[0] as HttpMethod<C>;
+  const response = await fetch(buildUrl(name, options), {
     method,
-    headers: headers(asking),
-    body: bodyOf(asking.body),
-    signal: asking.signal ?? null,
+    headers: buildHeaders(options),
+    body: encodeBody(options.body),
+    signal: options.signal ?? null,
   }).catch((error: unknown) => {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refusal(0, NO_CONNECTION);
+    throw new ApiError(0, NO_CONNECTION);
   });
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) throw await readApiError(response);
   return response;
 }
 
 /** Write the address of a call, with its holes filled and its query. */
-export function address<C extends Call>(name: C, { path, query }: Asking<C> = {}): string {
+export function buildUrl<C extends Endpoint>(name: C, { path, query }: RequestOptions<C> = {}): string {
   const filled = Object.entries<string>(path ?? {}).reduce(
     (found, [hole, value]) => found.replace(`{${hole}}`, encodeURIComponent(value)),
     name.slice(name.indexOf(" ") + 1),
@@ -78,20 +86,20 @@ export function address<C extends Call>(name: C, { path, query }: Asking<C> = {}
   return asked.size ? `${filled}?${asked}` : filled;
 }
 
-function headers<C extends Call>({ body, key }: Asking<C>): HeadersInit {
+function buildHeaders<C extends Endpoint>({ body, idempotencyKey: key }: RequestOptions<C>): HeadersInit {
   return {
     ...(body && !(body instanceof FormData) ? { "Content-Type": "application/json" } : {}),
     ...(key ? { "Idempotency-Key": key } : {}),
   };
 }
 
-function bodyOf(body: unknown): BodyInit | null {
+function encodeBody(body: unknown): BodyInit | null {
   if (body === null || body === undefined) return null;
   return body instanceof FormData ? body : JSON.stringify(body);
 }
 
-async function refusal(response: Response): Promise<Refusal> {
+async function readApiError(response: Response): Promise<ApiError> {
   const problem = (await response.json().catch(() => null)) as Problem | null;
   const words = problem?.detail || problem?.title || `The server answered with ${response.status}.`;
-  return new Refusal(response.status, words, problem?.errors);
+  return new ApiError(response.status, words, problem?.errors);
 }

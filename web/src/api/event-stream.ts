@@ -1,105 +1,105 @@
 /** The one connection to the server: it is kept, and when it breaks it goes on where it was. */
 
-import { Refusal, send } from "./client.ts";
-import { framed } from "./sse.ts";
+import { ApiError, sendRequest } from "./client.ts";
+import { readSseEvents } from "./sse.ts";
 import type { Change, Event, Resync } from "./types.ts";
 
 export type StreamEvent = Event | Change | Resync;
 
 /** `refused`: there is no use in trying again before somebody logs in. */
-export type Connection = "connecting" | "live" | "lost" | "refused";
+export type ConnectionStatus = "connecting" | "live" | "lost" | "refused";
 
-interface Listener {
+interface StreamHandlers {
   /** Which discussion is open, if any, and what was heard of its runs. */
-  following(): { discussion: string | null; after: readonly string[] };
-  hear(events: StreamEvent[]): void;
-  connection(now: Connection): void;
+  getSubscription(): { discussion: string | null; after: readonly string[] };
+  onEvents(events: StreamEvent[]): void;
+  onConnectionChange(now: ConnectionStatus): void;
   /** What is followed is not there, or not any more. */
-  missing(): void;
+  onMissing(): void;
 }
 
-const SILENCE = 40_000; // the server says something every 15 seconds
-const PAUSES = [250, 500, 1000, 2000, 4000, 8000];
+const SILENCE_TIMEOUT_MS = 40_000; // the server says something every 15 seconds
+const RETRY_DELAYS_MS = [250, 500, 1000, 2000, 4000, 8000];
 
-export class Stream {
-  #listener: Listener;
+export class EventStream {
+  #handlers: StreamHandlers;
   #attempt: AbortController | null = null;
   #failures = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(listener: Listener) {
-    this.#listener = listener;
+  constructor(listener: StreamHandlers) {
+    this.#handlers = listener;
   }
 
   /** Connect, or connect anew because another discussion is open now. */
   connect(): void {
     this.#attempt?.abort();
-    clearTimeout(this.#timer);
+    clearTimeout(this.#retryTimer);
     this.#attempt = new AbortController();
-    void this.#listen(this.#attempt);
+    void this.#readEvents(this.#attempt);
   }
 
   /** Try at once, because there is reason to think that it will work now. */
-  hurry(): void {
+  reconnectNow(): void {
     if (!this.#attempt) this.connect();
   }
 
   /** Give up a connection of which nothing more is to be expected. */
-  drop(): void {
+  dropConnection(): void {
     this.#attempt?.abort();
   }
 
   /** Let go of the connection until somebody looks again: a browser has only a few of them. */
-  rest(): void {
+  suspend(): void {
     const attempt = this.#attempt;
     this.#attempt = null;
-    clearTimeout(this.#timer);
+    clearTimeout(this.#retryTimer);
     attempt?.abort();
-    this.#listener.connection("lost");
+    this.#handlers.onConnectionChange("lost");
   }
 
-  async #listen(attempt: AbortController): Promise<void> {
-    this.#listener.connection(this.#failures ? "lost" : "connecting");
+  async #readEvents(attempt: AbortController): Promise<void> {
+    this.#handlers.onConnectionChange(this.#failures ? "lost" : "connecting");
     let refused = false;
     let watch: ReturnType<typeof setTimeout> | undefined;
     const wait = () => {
       clearTimeout(watch);
-      watch = setTimeout(() => attempt.abort(), SILENCE);
+      watch = setTimeout(() => attempt.abort(), SILENCE_TIMEOUT_MS);
     };
     wait();
     try {
-      const { discussion, after } = this.#listener.following();
-      const response = await send("GET /api/events", {
+      const { discussion, after } = this.#handlers.getSubscription();
+      const response = await sendRequest("GET /api/events", {
         query: { discussion, after: discussion ? after : [] },
         signal: attempt.signal,
       });
-      for await (const some of response.body ? framed(response.body) : []) {
+      for await (const some of response.body ? readSseEvents(response.body) : []) {
         if (attempt.signal.aborted) break;
         wait();
-        this.#hear(some);
+        this.#dispatchEvents(some);
       }
     } catch (error) {
       if (this.#attempt !== attempt) return; // what is followed now is something else
-      refused = error instanceof Refusal && error.status === 401;
-      if (error instanceof Refusal && error.status === 404) this.#listener.missing();
+      refused = error instanceof ApiError && error.status === 401;
+      if (error instanceof ApiError && error.status === 404) this.#handlers.onMissing();
     } finally {
       clearTimeout(watch);
     }
-    if (this.#attempt === attempt) this.#again(refused);
+    if (this.#attempt === attempt) this.#scheduleReconnect(refused);
   }
 
-  #hear(some: readonly string[]): void {
-    if (!some.length) return; // a stream that tells nothing is not known to work
+  #dispatchEvents(frames: readonly string[]): void {
+    if (!frames.length) return; // a stream that tells nothing is not known to work
     this.#failures = 0;
-    this.#listener.connection("live");
-    this.#listener.hear(some.map((data) => JSON.parse(data) as StreamEvent));
+    this.#handlers.onConnectionChange("live");
+    this.#handlers.onEvents(frames.map((data) => JSON.parse(data) as StreamEvent));
   }
 
-  #again(refused: boolean): void {
+  #scheduleReconnect(refused: boolean): void {
     this.#attempt = null;
-    this.#listener.connection(refused ? "refused" : "lost");
+    this.#handlers.onConnectionChange(refused ? "refused" : "lost");
     if (refused) return;
-    const pause = PAUSES[Math.min(this.#failures++, PAUSES.length - 1)] ?? 8000;
-    this.#timer = setTimeout(() => this.connect(), pause * (0.75 + Math.random() / 2));
+    const pause = RETRY_DELAYS_MS[Math.min(this.#failures++, RETRY_DELAYS_MS.length - 1)] ?? 8000;
+    this.#retryTimer = setTimeout(() => this.connect(), pause * (0.75 + Math.random() / 2));
   }
 }

@@ -1,19 +1,19 @@
 /** Lists that come a page at a time, read to their end. */
 
-const MOST = 20; // pages of 100
+const MAX_PAGES = 20; // pages of 100
 /** Who has more than so many is told that the oldest are not listed. */
-export const MOST_LISTED = MOST * 100;
-export const TOO_MANY = `Only the newest ${MOST_LISTED.toLocaleString("en")} are listed`;
+export const MAX_LISTED = MAX_PAGES * 100;
+export const TOO_MANY_NOTE = `Only the newest ${MAX_LISTED.toLocaleString("en")} are listed`;
 
-export async function everyPage<T extends { next: string | null }, One>(
-  read: (cursor: string | null) => Promise<T>,
-  of: (page: T) => readonly One[],
+export async function readAllPages<T extends { next: string | null }, One>(
+  readPage: (cursor: string | null) => Promise<T>,
+  getItems: (page: T) => readonly One[],
 ): Promise<readonly One[]> {
   const all: One[] = [];
   let cursor: string | null = null;
-  for (let count = 0; count < MOST; count++) {
-    const page: T = await read(cursor);
-    all.push(...of(page));
+  for (let count = 0; count < MAX_PAGES; count++) {
+    const page: T = await readPage(cursor);
+    all.push(...getItems(page));
     cursor = page.next;
     if (cursor === null) break;
   }

@@ -4,7 +4,9 @@
  * With every piece that comes, hand out the data of the events that are whole by then; there may be none.
  * Whoever leaves the loop hangs up.
  */
-export async function* framed(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly string[], void> {
+export async function* readSseEvents(
+  body: ReadableStream<Uint8Array>,
+): AsyncGenerator<readonly string[], void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
@@ -14,14 +16,14 @@ export async function* framed(body: ReadableStream<Uint8Array>): AsyncGenerator<
       if (done) return;
       const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
       rest = frames.pop() ?? "";
-      yield frames.map(dataOf).filter((data) => data !== "");
+      yield frames.map(extractData).filter((data) => data !== "");
     }
   } finally {
     void reader.cancel().catch(() => undefined);
   }
 }
 
-function dataOf(frame: string): string {
+function extractData(frame: string): string {
   return frame
     .split("\n")
     .filter((line) => line.startsWith("data:"))

@@ -1,38 +1,46 @@
 /** A quote within a text, found even where spaces, quotation marks or markdown's own marks differ. */
 
-interface Folded {
+interface NormalizedText {
   text: string;
   /** Where each character of the text stood before. */
-  from: number[];
+  offsets: number[];
 }
 
-const SAME: Record<string, string> = { "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-" };
-const MARKS = new Set("*_`~#>");
+const EQUIVALENTS: Record<string, string> = {
+  "“": '"',
+  "”": '"',
+  "„": '"',
+  "‘": "'",
+  "’": "'",
+  "–": "-",
+  "—": "-",
+};
+const MARKDOWN_MARKS = new Set("*_`~#>");
 
 /** Fold a text to what counts when a quote is looked for. */
-function folded(text: string): Folded {
+function normalizeText(text: string): NormalizedText {
   const kept: string[] = [];
   const from: number[] = [];
   for (let at = 0; at < text.length; at++) {
     const char = text.charAt(at);
     const space = /\s/.test(char);
-    if (MARKS.has(char) || (space && (kept.length === 0 || kept.at(-1) === " "))) continue;
+    if (MARKDOWN_MARKS.has(char) || (space && (kept.length === 0 || kept.at(-1) === " "))) continue;
     const low = char.toLowerCase();
-    kept.push(space ? " " : (SAME[char] ?? (low.length === 1 ? low : char)));
+    kept.push(space ? " " : (EQUIVALENTS[char] ?? (low.length === 1 ? low : char)));
     from.push(at);
   }
-  return { text: kept.join(""), from };
+  return { text: kept.join(""), offsets: from };
 }
 
 /** Return from where to where a quote stands in a text, or null where it does not. */
-export function located(text: string, quote: string): [start: number, end: number] | null {
-  const whole = folded(text);
-  const sought = folded(quote)
+export function locateQuote(text: string, quote: string): [start: number, end: number] | null {
+  const whole = normalizeText(text);
+  const sought = normalizeText(quote)
     .text.trim()
     .replace(/^(?:"|'|\.{3}|…)+|(?:"|'|\.{3}|…)+$/g, "")
     .trim();
   const at = sought === "" ? -1 : whole.text.indexOf(sought);
-  const start = whole.from[at];
-  const last = whole.from[at + sought.length - 1];
+  const start = whole.offsets[at];
+  const last = whole.offsets[at + sought.length - 1];
   return start === undefined || last === undefined ? null : [start, last + 1];
 }

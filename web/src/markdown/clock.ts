@@ -7,8 +7,8 @@ export function browserClock(): Clock {
   addEventListener("keydown", () => (pressed = true), { capture: true, passive: true });
   return {
     now: () => performance.now(),
-    frame: (then) => void requestAnimationFrame(then),
-    isTyped() {
+    requestFrame: (then) => void requestAnimationFrame(then),
+    hasKeyPress() {
       const was = pressed;
       pressed = false;
       return was;

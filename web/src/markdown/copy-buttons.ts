@@ -1,6 +1,6 @@
 /** Copying code, and going to a note: what a click in a document does. */
 
-const DONE_MS = 1_500;
+const COPIED_MS = 1_500;
 
 /** Give each code block its button; clicks are heard where the document is, not at each button. */
 export function addCopyButtons(element: Element): void {
@@ -15,18 +15,18 @@ export function addCopyButtons(element: Element): void {
 }
 
 /** Do what a click asks for, where it is one of a document's own. */
-export function clicked(event: MouseEvent): void {
+export function handleClick(event: MouseEvent): void {
   const at = event.target instanceof Element ? event.target : null;
   const button = at?.closest<HTMLButtonElement>("button.copy");
   const note = at?.closest<HTMLElement>("a[data-note]");
-  if (button) void copy(button);
+  if (button) void copyCode(button);
   if (note) {
     event.preventDefault();
-    goToNote(note);
+    scrollToNote(note);
   }
 }
 
-async function copy(button: HTMLButtonElement): Promise<void> {
+async function copyCode(button: HTMLButtonElement): Promise<void> {
   const code = button.closest("figure")?.querySelector("code")?.textContent ?? "";
   try {
     await navigator.clipboard.writeText(code.replace(/\n$/, ""));
@@ -34,10 +34,10 @@ async function copy(button: HTMLButtonElement): Promise<void> {
   } catch {
     button.textContent = "Not allowed";
   }
-  setTimeout(() => (button.textContent = "Copy"), DONE_MS);
+  setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
 }
 
-function goToNote(note: HTMLElement): void {
+function scrollToNote(note: HTMLElement): void {
   const label = CSS.escape(note.dataset.note ?? "");
   note.closest(".markdown")?.querySelector(`[data-noted="${label}"]`)?.scrollIntoView({ block: "center" });
 }

@@ -1,75 +1,75 @@
 /** A markdown document that grows: its settled blocks never change again, and only its open end is read anew. */
 
-import { rendered, renderedCode } from "./render.ts";
-import { Splitter, type Segment } from "./splitter.ts";
+import { renderMarkdown, renderCode } from "./render.ts";
+import { MarkdownSplitter, type Segment } from "./splitter.ts";
 
 /** The block that may still change: HTML, or the code of a fence that is still open, in pieces of which only the last grows. */
 export type Tail =
   { kind: "html"; html: string } | { kind: "code"; language: string; pieces: readonly string[] };
 
-const COMPARED = 256;
+const COMPARE_CHARS = 256;
 
 export class GrowingDocument {
   /** The HTML of each block that has settled. */
-  readonly settled: string[] = [];
+  readonly settledBlocks: string[] = [];
   /** How many characters were read by the lexer so far: what the document has cost. */
-  lexed = 0;
-  #splitter = new Splitter();
+  lexedChars = 0;
+  #splitter = new MarkdownSplitter();
   #text = "";
-  #ended = false;
+  #isEnded = false;
 
   /** Take in a longer version of the text; tell whether it was one, for otherwise another document is needed. */
   grow(text: string): boolean {
     if (text === this.#text) return true;
-    if (this.#ended || !continues(text, this.#text)) return false;
+    if (this.#isEnded || !isContinuation(text, this.#text)) return false;
     // A line may end in two characters of which only the first is here.
     const from = this.#text.endsWith("\r") ? this.#text.length - 1 : this.#text.length;
     const to = text.endsWith("\r") ? text.length - 1 : text.length;
     this.#text = text;
-    this.#settle(this.#splitter.feed(lines(text.slice(from, to))));
+    this.#addSegments(this.#splitter.feed(normalizeNewlines(text.slice(from, to))));
     return true;
   }
 
   /** Settle all of it: nothing more will come. */
   end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    if (this.#text.endsWith("\r")) this.#settle(this.#splitter.feed("\n"));
-    this.#settle(this.#splitter.end());
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    if (this.#text.endsWith("\r")) this.#addSegments(this.#splitter.feed("\n"));
+    this.#addSegments(this.#splitter.end());
   }
 
   /** Read the open end. */
   tail(): Tail | null {
-    const open = this.#splitter.open;
+    const open = this.#splitter.openSegment;
     if (open === null) return null;
-    if (open.kind === "markdown") return { kind: "html", html: this.#html(open) };
+    if (open.kind === "markdown") return { kind: "html", html: this.#renderSegment(open) };
     return { kind: "code", language: open.fence.language, pieces: open.pieces };
   }
 
-  #settle(segments: readonly Segment[]): void {
-    for (const segment of segments) this.settled.push(this.#html(segment));
+  #addSegments(segments: readonly Segment[]): void {
+    for (const segment of segments) this.settledBlocks.push(this.#renderSegment(segment));
   }
 
-  #html(segment: Segment): string {
+  #renderSegment(segment: Segment): string {
     if (segment.kind === "fence") {
       const code = segment.pieces.join("");
-      return renderedCode(dedented(code, segment.fence.indent), segment.fence.language);
+      return renderCode(dedent(code, segment.fence.indent), segment.fence.language);
     }
-    this.lexed += segment.text.length;
-    return rendered(segment.text);
+    this.lexedChars += segment.text.length;
+    return renderMarkdown(segment.text);
   }
 }
 
 /** Tell whether a text goes on from another by its beginning and where the other ended: to compare all would be quadratic. */
-function continues(text: string, known: string): boolean {
-  const near = Math.max(known.length - COMPARED, 0);
-  return text.startsWith(known.slice(0, COMPARED)) && text.startsWith(known.slice(near), near);
+function isContinuation(text: string, known: string): boolean {
+  const near = Math.max(known.length - COMPARE_CHARS, 0);
+  return text.startsWith(known.slice(0, COMPARE_CHARS)) && text.startsWith(known.slice(near), near);
 }
 
-function lines(text: string): string {
+function normalizeNewlines(text: string): string {
   return text.replace(/\r\n?/g, "\n");
 }
 
-function dedented(code: string, indent: number): string {
+function dedent(code: string, indent: number): string {
   return indent === 0 ? code : code.replace(new RegExp(`^[ \\t]{1,${indent}}`, "gm"), "");
 }

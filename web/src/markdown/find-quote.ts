@@ -1,18 +1,18 @@
 /** Finds and marks where in a rendered answer a quote stands. */
 
-import { located } from "./blockquotes.ts";
+import { locateQuote } from "./blockquotes.ts";
 
-const NAME = "moot-quote";
+const HIGHLIGHT_NAME = "moot-quote";
 /** What is beside the words of an answer, not among them. */
-const BESIDE = "figcaption, .place, .katex-mathml";
+const EXCLUDED_SELECTOR = "figcaption, .place, .katex-mathml";
 
 /** Find a quote in a container; null where its words are not there. */
 function findQuote(container: Element, quote: string): Range | null {
   const nodes = textNodes(container);
-  const found = located(nodes.map(({ node }) => node.data).join(""), quote);
+  const found = locateQuote(nodes.map(({ node }) => node.data).join(""), quote);
   if (found === null) return null;
   const range = document.createRange();
-  const [first, last] = [place(nodes, found[0]), place(nodes, found[1] - 1)];
+  const [first, last] = [findNodeAt(nodes, found[0]), findNodeAt(nodes, found[1] - 1)];
   range.setStart(first.node, found[0] - first.start);
   range.setEnd(last.node, found[1] - last.start);
   return range;
@@ -22,24 +22,24 @@ function findQuote(container: Element, quote: string): Range | null {
 export function markQuote(container: Element, quote: string): Element | null {
   const range = quote ? findQuote(container, quote) : null;
   if ("highlights" in CSS) {
-    CSS.highlights.delete(NAME);
-    if (range) CSS.highlights.set(NAME, new Highlight(range));
+    CSS.highlights.delete(HIGHLIGHT_NAME);
+    if (range) CSS.highlights.set(HIGHLIGHT_NAME, new Highlight(range));
   }
   return range?.startContainer.parentElement ?? null;
 }
 
-interface Placed {
+interface PositionedText {
   node: Text;
   start: number;
 }
 
-function textNodes(container: Element): Placed[] {
+function textNodes(container: Element): PositionedText[] {
   const walker = document.createTreeWalker(container, NodeFilter.SHOW_TEXT);
-  const nodes: Placed[] = [];
+  const nodes: PositionedText[] = [];
   let start = 0;
   for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
     if (!(node instanceof Text)) continue;
-    const beside = node.parentElement?.closest(BESIDE);
+    const beside = node.parentElement?.closest(EXCLUDED_SELECTOR);
     if (beside && container.contains(beside)) continue; // what is around the answer does not count
     nodes.push({ node, start });
     start += node.data.length;
@@ -47,6 +47,6 @@ function textNodes(container: Element): Placed[] {
   return nodes;
 }
 
-function place(nodes: readonly Placed[], at: number): Placed {
-  return nodes.findLast(({ start }) => start <= at) ?? (nodes[0] as Placed);
+function findNodeAt(nodes: readonly PositionedText[], at: number): PositionedText {
+  return nodes.findLast(({ start }) => start <= at) ?? (nodes[0] as PositionedText);
 }

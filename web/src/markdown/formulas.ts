@@ -6,29 +6,29 @@ interface Formula {
   display: boolean;
 }
 
-const LONGEST = 2_000;
-const PAIRS = [
+const MAX_FORMULA_LENGTH = 2_000;
+const DELIMITER_PAIRS = [
   ["$$", "$$", true],
   ["\\[", "\\]", true],
   ["\\(", "\\)", false],
 ] as const;
 
 /** Return the formula with which a text begins. */
-export function formulaAt(text: string): Formula | null {
-  for (const [opener, closer, display] of PAIRS)
-    if (text.startsWith(opener)) return between(text, opener, closer, display);
-  return text.startsWith("$") ? betweenDollars(text) : null;
+export function parseFormula(text: string): Formula | null {
+  for (const [opener, closer, display] of DELIMITER_PAIRS)
+    if (text.startsWith(opener)) return parseDelimited(text, opener, closer, display);
+  return text.startsWith("$") ? parseDollarFormula(text) : null;
 }
 
-function between(text: string, opener: string, closer: string, display: boolean): Formula | null {
-  const end = text.slice(0, LONGEST).indexOf(closer, opener.length);
+function parseDelimited(text: string, opener: string, closer: string, display: boolean): Formula | null {
+  const end = text.slice(0, MAX_FORMULA_LENGTH).indexOf(closer, opener.length);
   const source = text.slice(opener.length, Math.max(end, 0));
   if (source.trim() === "" || /\n[ \t]*\n/.test(source)) return null;
   return { raw: text.slice(0, end + closer.length), source: source.trim(), display };
 }
 
 /** A dollar opens before no space and closes after none and before no digit; a sum of money has nothing of a formula. */
-function betweenDollars(text: string): Formula | null {
+function parseDollarFormula(text: string): Formula | null {
   const [raw, source = ""] = /^\$((?:\\[^\n]|[^$\\\n]|\n(?![ \t]*\n)){1,4000})\$(?!\d)/.exec(text) ?? [];
   if (raw === undefined || /^\s|\s$/.test(source)) return null;
   if (/^[\d,.]/.test(source) && /\s/.test(source) && !/[\\^_={}+<>]/.test(source)) return null;

@@ -1,13 +1,13 @@
 /** What has its size for good may be passed over by the browser for as long as it is far from view. */
 
-const measuring = new ResizeObserver((entries) => {
+const sizeObserver = new ResizeObserver((entries) => {
   for (const { target } of entries) {
-    measuring.unobserve(target);
+    sizeObserver.unobserve(target);
     requestAnimationFrame(() => target.classList.add("rests")); // in this frame it would be laid out twice
   }
 });
 
 /** Let an element rest once it was laid out: then its size is known, and nothing jumps when it comes into view. */
-export function restWhenMeasured(element: Element): void {
-  measuring.observe(element);
+export function deferRenderingWhenMeasured(element: Element): void {
+  sizeObserver.observe(element);
 }

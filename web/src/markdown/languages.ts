@@ -41,7 +41,7 @@ const LANGUAGES = {
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
 /** Return code as HTML of spans with classes, or null where its language is not known. */
-export function highlighted(code: string, language: string): string | null {
+export function highlightToHtml(code: string, language: string): string | null {
   if (hljs.getLanguage(language) === undefined) return null;
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;
 }

@@ -6,8 +6,8 @@
  */
 
 import { Lexer, Tokenizer, getDefaults, type MarkedOptions, type Token, type Tokens } from "marked";
-import { Budget, isTangled, pieces } from "./bounds.ts";
-import { formulaAt, nextDollar } from "./formulas.ts";
+import { LexBudget, isTooComplex, splitByMarks } from "./bounds.ts";
+import { parseFormula, nextDollar } from "./formulas.ts";
 
 export interface FormulaToken {
   type: "formula";
@@ -15,7 +15,7 @@ export interface FormulaToken {
   source: string;
   display: boolean;
 }
-interface NoteToken {
+interface FootnoteToken {
   type: "note" | "noted";
   raw: string;
   label: string;
@@ -23,10 +23,10 @@ interface NoteToken {
 }
 
 /** A line of dashes further below than this makes no heading. */
-const LONG_HEADING = 200;
-const BREAK = /^<br[ \t]*\/?>/i;
-const NOTE = /^\[\^([\w-]{1,32})\](?![(:])/;
-const NOTED = /^ {0,3}\[\^([\w-]{1,32})\]:[ \t]*([^\n]*(?:\n(?! {0,3}\[\^)[^\n]+)*)(?:\n|$)/;
+const MAX_HEADING_LOOKAHEAD = 200;
+const LINE_BREAK = /^<br[ \t]*\/?>/i;
+const FOOTNOTE_REFERENCE = /^\[\^([\w-]{1,32})\](?![(:])/;
+const FOOTNOTE_DEFINITION = /^ {0,3}\[\^([\w-]{1,32})\]:[ \t]*([^\n]*(?:\n(?! {0,3}\[\^)[^\n]+)*)(?:\n|$)/;
 
 class PageTokenizer extends Tokenizer {
   override code(): undefined {}
@@ -36,22 +36,25 @@ class PageTokenizer extends Tokenizer {
 
   override fences(src: string): Tokens.Code | undefined {
     // marked takes any token here, and has no other place for blocks of one's own that is as cheap.
-    return (this.#formula(src) ?? this.#noted(src) ?? super.fences(src)) as Tokens.Code | undefined;
+    return (this.#blockFormula(src) ?? this.#footnoteDefinition(src) ?? super.fences(src)) as
+      Tokens.Code | undefined;
   }
 
   override lheading(src: string): Tokens.Heading | undefined {
     // Its rule looks through all that follows, and is asked at every line of an item.
     return super.lheading(
-      src.length > LONG_HEADING ? src.slice(0, src.lastIndexOf("\n", LONG_HEADING) + 1) : src,
+      src.length > MAX_HEADING_LOOKAHEAD
+        ? src.slice(0, src.lastIndexOf("\n", MAX_HEADING_LOOKAHEAD) + 1)
+        : src,
     );
   }
 
   override escape(src: string): Tokens.Escape | undefined {
-    return (this.#inline(src) ?? super.escape(src)) as Tokens.Escape | undefined;
+    return (this.#inlineToken(src) ?? super.escape(src)) as Tokens.Escape | undefined;
   }
 
   override tag(src: string): Tokens.Tag | undefined {
-    const raw = BREAK.exec(src)?.[0];
+    const raw = LINE_BREAK.exec(src)?.[0];
     return raw === undefined ? undefined : ({ type: "br", raw } as unknown as Tokens.Tag);
   }
 
@@ -60,47 +63,47 @@ class PageTokenizer extends Tokenizer {
     return super.inlineText(end > 0 ? src.slice(0, end) : src);
   }
 
-  #formula(src: string): FormulaToken | null {
+  #blockFormula(src: string): FormulaToken | null {
     const start = /^ {0,3}(?=\$\$|\\\[)/.exec(src)?.[0];
-    const found = start === undefined ? null : formulaAt(src.slice(start.length));
+    const found = start === undefined ? null : parseFormula(src.slice(start.length));
     const rest = found && /^[ \t]*(?:\n|$)/.exec(src.slice((start ?? "").length + found.raw.length))?.[0];
     if (!found || rest === undefined || rest === null) return null;
     return { type: "formula", ...found, raw: start + found.raw + rest };
   }
 
-  #noted(src: string): NoteToken | null {
-    const [raw, label = "", text = ""] = NOTED.exec(src) ?? [];
+  #footnoteDefinition(src: string): FootnoteToken | null {
+    const [raw, label = "", text = ""] = FOOTNOTE_DEFINITION.exec(src) ?? [];
     return raw === undefined ? null : { type: "noted", raw, label, tokens: this.lexer.inline(text) };
   }
 
-  #inline(src: string): FormulaToken | NoteToken | null {
-    const formula = formulaAt(src);
+  #inlineToken(src: string): FormulaToken | FootnoteToken | null {
+    const formula = parseFormula(src);
     if (formula !== null) return { type: "formula", ...formula };
-    const [raw, label = ""] = NOTE.exec(src) ?? [];
+    const [raw, label = ""] = FOOTNOTE_REFERENCE.exec(src) ?? [];
     return raw === undefined ? null : { type: "note", raw, label, tokens: [] };
   }
 }
 
 /** Reads what is within blocks only as far as that can be afforded; the rest is text. */
 class PageLexer extends Lexer {
-  readonly #budget = new Budget();
+  readonly #budget = new LexBudget();
 
   override inlineTokens(src: string, tokens: Token[] = []): Token[] {
-    for (const piece of pieces(src)) {
-      if (this.#budget.affords(piece)) super.inlineTokens(piece, tokens);
+    for (const piece of splitByMarks(src)) {
+      if (this.#budget.trySpend(piece)) super.inlineTokens(piece, tokens);
       else tokens.push({ type: "text", raw: piece, text: piece });
     }
     return tokens;
   }
 }
 
-const OPTIONS: MarkedOptions = { ...getDefaults(), tokenizer: new PageTokenizer() };
+const LEXER_OPTIONS: MarkedOptions = { ...getDefaults(), tokenizer: new PageTokenizer() };
 
 /** Read a segment; null where its lines are too tangled to be read. */
-export function lexed(text: string): Token[] | null {
-  if (isTangled(text)) return null;
+export function lexSegment(text: string): Token[] | null {
+  if (isTooComplex(text)) return null;
   try {
-    return new PageLexer(OPTIONS).lex(text);
+    return new PageLexer(LEXER_OPTIONS).lex(text);
   } catch {
     return null; // marked itself stumbles over some nestings, such as a quoted list that is continued lazily
   }

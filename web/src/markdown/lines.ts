@@ -16,10 +16,10 @@ const INTERRUPTING_ITEM = /^ {0,3}(?:[-+*]|1[.)])[ \t]+\S/;
 const HEADING = /^ {0,3}#{1,6}(?:[ \t]|$)/;
 const RULE = /^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const QUOTE = /^ {0,3}>/;
-const NOTE = /^ {0,3}\[\^[\w-]{1,32}\]:/;
+const FOOTNOTE = /^ {0,3}\[\^[\w-]{1,32}\]:/;
 const DELIMITERS = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
 const MARKERS = /^(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))+/;
-const DEEP = 24;
+const MAX_DEPTH = 24;
 
 export const isBlank = (line: string): boolean => line.trim() === "";
 export const isIndented = (line: string): boolean => line.startsWith(" ") || line.startsWith("\t");
@@ -27,20 +27,20 @@ export const isHeading = (line: string): boolean => line.length <= LONG_LINE && 
 export const isRule = (line: string): boolean => RULE.test(line);
 export const isQuote = (line: string): boolean => QUOTE.test(line);
 
-export function fenceOpened(line: string): Fence | null {
+export function parseFenceStart(line: string): Fence | null {
   const [, space = "", mark = "", info = ""] = FENCE.exec(line) ?? [];
   if (mark === "" || space.length > 3 || (mark.startsWith("`") && info.includes("`"))) return null;
   return { indent: space.length, mark, language: info.trim().split(/\s/, 1)[0] ?? "" };
 }
 
 /** Return the fence that a line of a list opens, however deep it is, also right after the item's mark. */
-export function fenceOpenedInItem(line: string): Fence | null {
+export function parseFenceStartInItem(line: string): Fence | null {
   const content = line.replace(/^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)?/, "");
-  const fence = fenceOpened(content);
+  const fence = parseFenceStart(content);
   return fence && { ...fence, indent: line.length - content.length };
 }
 
-export function closesFence(line: string, fence: Fence): boolean {
+export function isFenceEnd(line: string, fence: Fence): boolean {
   const [, space = "", mark = "", info = ""] = FENCE.exec(line) ?? [];
   return mark.startsWith(fence.mark) && space.length <= fence.indent + 3 && info.trim() === "";
 }
@@ -51,32 +51,32 @@ export function itemMark(line: string): string | null {
 }
 
 /** Tell whether a row of dashes under this line makes a table of the two. */
-export function isTable(above: string, line: string): boolean {
+export function isTableStart(above: string, line: string): boolean {
   return line.includes("|") && above.includes("|") && DELIMITERS.test(line);
 }
 
 /** Return what ends the display formula that a line opens and does not end. */
-export function formulaOpened(line: string): string | null {
+export function openFormulaCloser(line: string): string | null {
   const start = line.trim();
   const closer = start.startsWith("$$") ? "$$" : start.startsWith("\\[") ? "\\]" : null;
   return closer !== null && !start.includes(closer, 2) ? closer : null;
 }
 
 /** Tell whether a line begins something new even where the line above is a paragraph that could go on. */
-export function interrupts(line: string): boolean {
+export function interruptsParagraph(line: string): boolean {
   return (
     isHeading(line) ||
     isQuote(line) ||
-    NOTE.test(line) ||
+    FOOTNOTE.test(line) ||
     INTERRUPTING_ITEM.test(line) ||
     (isRule(line) && !line.trim().startsWith("-")) ||
-    fenceOpened(line) !== null ||
-    formulaOpened(line) !== null
+    parseFenceStart(line) !== null ||
+    openFormulaCloser(line) !== null
   );
 }
 
 /** Tell whether a line nests deeper than anybody writes: reading it would cost more than it is worth. */
-export function isDeep(line: string): boolean {
+export function isTooDeep(line: string): boolean {
   const markers = MARKERS.exec(line)?.[0] ?? "";
-  return markers.length >= DEEP && markers.replace(/[ \t\d]/g, "").length >= DEEP;
+  return markers.length >= MAX_DEPTH && markers.replace(/[ \t\d]/g, "").length >= MAX_DEPTH;
 }

@@ -1,26 +1,26 @@
 /** Which addresses an answer may link to, and what a reader is told about where a link leads. */
 
-import { unescaped } from "./escape.ts";
+import { unescapeHtml } from "./escape.ts";
 
-interface Target {
+interface LinkTarget {
   href: string;
   /** Where it leads, in few words: a host, or the address of a mail. */
-  place: string;
+  destination: string;
 }
 
-const SCHEMES = new Set(["http:", "https:", "mailto:"]);
+const ALLOWED_SCHEMES = new Set(["http:", "https:", "mailto:"]);
 
 /** Return where an address leads, or null where it is nothing that an answer may link to. */
-export function target(address: string): Target | null {
-  const url = parsed(unescaped(address).trim());
-  if (url === null || !SCHEMES.has(url.protocol)) return null;
+export function parseLinkTarget(address: string): LinkTarget | null {
+  const url = parseUrl(unescapeHtml(address).trim());
+  if (url === null || !ALLOWED_SCHEMES.has(url.protocol)) return null;
   if (url.protocol === "mailto:")
-    return url.pathname.includes("@") ? { href: url.href, place: url.pathname } : null;
-  return { href: url.href, place: url.host };
+    return url.pathname.includes("@") ? { href: url.href, destination: url.pathname } : null;
+  return { href: url.href, destination: url.host };
 }
 
 /** Browsers of a few years ago have no URL.parse. */
-function parsed(address: string): URL | null {
+function parseUrl(address: string): URL | null {
   try {
     return new URL(address);
   } catch {
@@ -29,7 +29,7 @@ function parsed(address: string): URL | null {
 }
 
 /** Tell whether the text of a link already begins with the place where it leads. */
-export function tells(text: string, { place }: Target): boolean {
+export function showsDestination(text: string, { destination: place }: LinkTarget): boolean {
   const shown = text
     .trim()
     .toLowerCase()

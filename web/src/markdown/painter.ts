@@ -6,123 +6,128 @@
 
 export interface Clock {
   now(): number;
-  frame(then: () => void): void;
+  requestFrame(then: () => void): void;
   /** Tell whether a key was pressed since this was asked last. */
-  isTyped(): boolean;
+  hasKeyPress(): boolean;
 }
 
 /** Paint until time is up, and at least a step; tell whether all is painted. */
-type Paint = (isTimeUp: () => boolean) => boolean;
+type PaintStep = (isTimeUp: () => boolean) => boolean;
 
-export const BETWEEN_MS = 66;
-export const BUDGET_MS = 6;
-export const BELOW_BETWEEN_MS = 1_000;
-export const BELOW_BUDGET_MS = 2;
+export const MIN_INTERVAL_MS = 66;
+export const FRAME_BUDGET_MS = 6;
+export const END_HIDDEN_INTERVAL_MS = 1_000;
+export const END_HIDDEN_BUDGET_MS = 2;
 
 export class Painter {
-  wanted = false;
-  final = false;
-  seen = true;
-  isEndSeen = true;
-  last = -Infinity;
-  readonly paint: Paint;
-  readonly #painting: Painting;
+  isRequested = false;
+  isFinal = false;
+  isVisible = true;
+  isEndVisible = true;
+  lastPaintAt = -Infinity;
+  readonly paint: PaintStep;
+  readonly #scheduler: PaintScheduler;
 
-  constructor(painting: Painting, paint: Paint) {
-    this.#painting = painting;
+  constructor(scheduler: PaintScheduler, paint: PaintStep) {
+    this.#scheduler = scheduler;
     this.paint = paint;
   }
 
   /** Ask to be painted; the final state is painted even where nobody looks. */
-  ask(final: boolean): void {
-    this.wanted = true;
-    this.final = final;
-    this.#painting.wake();
+  requestPaint(final: boolean): void {
+    this.isRequested = true;
+    this.isFinal = final;
+    this.#scheduler.scheduleFrame();
   }
 
   /** Tell whether anything of it is seen. */
-  see(seen: boolean): void {
-    this.seen = seen;
-    this.#painting.wake();
+  setVisible(seen: boolean): void {
+    this.isVisible = seen;
+    this.#scheduler.scheduleFrame();
   }
 
   /** Tell whether its end is seen, where it grows. */
-  seeEnd(seen: boolean): void {
-    this.isEndSeen = seen;
+  setEndVisible(seen: boolean): void {
+    this.isEndVisible = seen;
   }
 
-  leave(): void {
-    this.#painting.remove(this);
+  dispose(): void {
+    this.#scheduler.removePainter(this);
   }
 
-  get waits(): boolean {
-    return this.wanted && (this.seen || this.final);
+  get isWaiting(): boolean {
+    return this.isRequested && (this.isVisible || this.isFinal);
   }
 
   isDue(now: number): boolean {
-    return this.waits && now - this.last >= (this.#matters ? BETWEEN_MS : BELOW_BETWEEN_MS);
+    return (
+      this.isWaiting && now - this.lastPaintAt >= (this.#isUrgent ? MIN_INTERVAL_MS : END_HIDDEN_INTERVAL_MS)
+    );
   }
 
-  get budget(): number {
-    return this.#matters ? BUDGET_MS : BELOW_BUDGET_MS;
+  get budgetMs(): number {
+    return this.#isUrgent ? FRAME_BUDGET_MS : END_HIDDEN_BUDGET_MS;
   }
 
-  get #matters(): boolean {
-    return this.isEndSeen || this.final;
+  get #isUrgent(): boolean {
+    return this.isEndVisible || this.isFinal;
   }
 }
 
-export class Painting {
+export class PaintScheduler {
   readonly #clock: Clock;
   /** In the order of their turns: who was painted goes to the end. */
   #painters: Painter[] = [];
-  #awake = false;
-  #hasWaited = false;
+  #isFrameRequested = false;
+  #hasYielded = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  join(paint: Paint): Painter {
+  addPainter(paint: PaintStep): Painter {
     const painter = new Painter(this, paint);
     this.#painters.push(painter);
     return painter;
   }
 
-  remove(painter: Painter): void {
+  removePainter(painter: Painter): void {
     this.#painters = this.#painters.filter((one) => one !== painter);
   }
 
-  wake(): void {
-    if (this.#awake || !this.#painters.some((painter) => painter.waits)) return;
-    this.#awake = true;
-    this.#clock.frame(() => this.#frame());
+  scheduleFrame(): void {
+    if (this.#isFrameRequested || !this.#painters.some((painter) => painter.isWaiting)) return;
+    this.#isFrameRequested = true;
+    this.#clock.requestFrame(() => this.#runFrame());
   }
 
-  #frame(): void {
-    this.#awake = false;
+  #runFrame(): void {
+    this.#isFrameRequested = false;
     // A key that is held down must not keep the answers from growing.
-    this.#hasWaited = this.#clock.isTyped() && !this.#hasWaited;
+    this.#hasYielded = this.#clock.hasKeyPress() && !this.#hasYielded;
     try {
-      if (!this.#hasWaited) this.#paint(this.#clock.now());
+      if (!this.#hasYielded) this.#paintDue(this.#clock.now());
     } finally {
-      this.wake();
+      this.scheduleFrame();
     }
   }
 
-  #paint(start: number): void {
+  #paintDue(start: number): void {
     const due = this.#painters.filter((painter) => painter.isDue(start));
     const painted = new Set<Painter>();
     try {
-      for (const painter of [...due.filter(({ seen }) => seen), ...due.filter(({ seen }) => !seen)]) {
-        const isTimeUp = () => this.#clock.now() - start >= painter.budget;
+      for (const painter of [
+        ...due.filter(({ isVisible: seen }) => seen),
+        ...due.filter(({ isVisible: seen }) => !seen),
+      ]) {
+        const isTimeUp = () => this.#clock.now() - start >= painter.budgetMs;
         if (painted.size > 0 && isTimeUp()) continue;
         painted.add(painter);
-        painter.wanted = false;
-        painter.last = start;
+        painter.isRequested = false;
+        painter.lastPaintAt = start;
         if (painter.paint(isTimeUp)) continue;
-        painter.wanted = true;
-        painter.last = -Infinity;
+        painter.isRequested = true;
+        painter.lastPaintAt = -Infinity;
       }
     } finally {
       this.#painters = [

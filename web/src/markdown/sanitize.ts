@@ -3,11 +3,11 @@
 import DOMPurify, { type Config } from "dompurify";
 
 /** What a block of markdown is made of. */
-const TAGS =
+const BLOCK_TAGS =
   "a blockquote br code del div em figcaption figure h3 h4 h5 h6 hr li ol p pre span strong sup table tbody td th thead tr ul".split(
     " ",
   );
-const ATTRIBUTES =
+const BLOCK_ATTRIBUTES =
   "aria-label class data-formula data-language data-note data-noted href rel role start tabindex target".split(
     " ",
   );
@@ -21,30 +21,30 @@ const MATH_ATTRIBUTES =
     " ",
   );
 
-const COMMON: Config = {
+const COMMON_CONFIG: Config = {
   RETURN_DOM_FRAGMENT: true,
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#)/i,
   // The rule for addresses is for addresses only.
-  ADD_URI_SAFE_ATTR: [...ATTRIBUTES, ...MATH_ATTRIBUTES].filter((name) => name !== "href"),
+  ADD_URI_SAFE_ATTR: [...BLOCK_ATTRIBUTES, ...MATH_ATTRIBUTES].filter((name) => name !== "href"),
 };
-const BLOCK: Config = { ...COMMON, ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES };
-const CODE: Config = { ...COMMON, ALLOWED_TAGS: ["span"], ALLOWED_ATTR: ["class"] };
-const FORMULA: Config = {
-  ...COMMON,
+const BLOCK_CONFIG: Config = { ...COMMON_CONFIG, ALLOWED_TAGS: BLOCK_TAGS, ALLOWED_ATTR: BLOCK_ATTRIBUTES };
+const CODE_CONFIG: Config = { ...COMMON_CONFIG, ALLOWED_TAGS: ["span"], ALLOWED_ATTR: ["class"] };
+const FORMULA_CONFIG: Config = {
+  ...COMMON_CONFIG,
   ALLOWED_TAGS: MATH_TAGS,
   ALLOWED_ATTR: MATH_ATTRIBUTES,
   FORBID_CONTENTS: ["annotation", "annotation-xml", "script", "style"],
 };
 
-export const sanitisedBlock = sanitiser(BLOCK);
+export const sanitizeBlock = createSanitizer(BLOCK_CONFIG);
 /** Lets pass what the highlighter writes: spans with classes. */
-export const sanitisedCode = sanitiser(CODE);
-export const sanitisedFormula = sanitiser(FORMULA);
+export const sanitizeCode = createSanitizer(CODE_CONFIG);
+export const sanitizeFormula = createSanitizer(FORMULA_CONFIG);
 
 /** One for each list, since to read a list costs as much as a block. */
-function sanitiser(config: Config): (html: string) => DocumentFragment {
+function createSanitizer(config: Config): (html: string) => DocumentFragment {
   const purify = DOMPurify(window);
   purify.setConfig(config);
   // A link that opens elsewhere must not learn where it was opened; DOMPurify drops targets unless told so.

@@ -5,23 +5,23 @@
 
 import { addCopyButtons } from "./copy-buttons.ts";
 import type { GrowingDocument, Tail } from "./document.ts";
-import { highlight } from "./highlight.ts";
-import { drawFormulas, loadKatex } from "./math.ts";
-import { restWhenMeasured } from "./idle.ts";
-import { sanitisedBlock } from "./sanitize.ts";
+import { highlightCode } from "./highlight.ts";
+import { renderFormulas, loadKatex } from "./math.ts";
+import { deferRenderingWhenMeasured } from "./idle.ts";
+import { sanitizeBlock } from "./sanitize.ts";
 
-const BLOCKS_A_LEAF = 16;
+const BLOCKS_PER_CHUNK = 16;
 
-export class Sheet {
+export class DocumentRenderer {
   readonly #root: HTMLElement;
-  #settled = 0;
+  #settledCount = 0;
   /** The leaf that is written on, and when the formulas on it are drawn. */
-  #leaf: HTMLElement | null = null;
-  #drawn: Promise<void>[] = [];
+  #chunk: HTMLElement | null = null;
+  #pendingFormulas: Promise<void>[] = [];
   /** The element of the block that may still change, and what it shows. */
-  #end: HTMLElement | null = null;
-  #shown = "";
-  #pieces: HTMLElement[] = [];
+  #openBlock: HTMLElement | null = null;
+  #openHtml = "";
+  #codePieces: HTMLElement[] = [];
 
   constructor(root: HTMLElement) {
     this.#root = root;
@@ -29,110 +29,110 @@ export class Sheet {
 
   clear(): void {
     this.#root.replaceChildren();
-    this.#settled = 0;
-    this.#turn();
-    this.#forgetEnd();
+    this.#settledCount = 0;
+    this.#startChunk();
+    this.#resetOpenBlock();
   }
 
   /** Put there what has settled, and leave the open end for later. */
-  settle(document: GrowingDocument): void {
-    for (const html of document.settled.slice(this.#settled)) this.#settle(html);
+  renderSettled(document: GrowingDocument): void {
+    for (const html of document.settledBlocks.slice(this.#settledCount)) this.#renderSettledBlock(html);
   }
 
   paint(document: GrowingDocument): void {
-    this.settle(document);
+    this.renderSettled(document);
     const tail = document.tail();
-    if (tail === null) this.#drop();
+    if (tail === null) this.#removeOpenBlock();
     else if (tail.kind === "html") this.#paintHtml(tail.html);
     else this.#paintCode(tail);
   }
 
-  #settle(html: string): void {
-    const element = this.#element();
-    element.replaceChildren(sanitisedBlock(html));
+  #renderSettledBlock(html: string): void {
+    const element = this.#ensureOpenBlock();
+    element.replaceChildren(sanitizeBlock(html));
     delete element.dataset.open;
     addCopyButtons(element);
-    this.#drawn.push(draw(element));
-    void highlight(element);
-    this.#settled += 1;
-    this.#forgetEnd();
-    if (this.#leaf?.childElementCount === BLOCKS_A_LEAF) this.#rest(this.#leaf);
+    this.#pendingFormulas.push(renderBlockFormulas(element));
+    void highlightCode(element);
+    this.#settledCount += 1;
+    this.#resetOpenBlock();
+    if (this.#chunk?.childElementCount === BLOCKS_PER_CHUNK) this.#finishChunk(this.#chunk);
   }
 
   /** The HTML of the open end is safe by the way it is made; it is sanitised when it settles. */
   #paintHtml(html: string): void {
-    if (html === this.#shown) return;
-    const element = this.#element();
+    if (html === this.#openHtml) return;
+    const element = this.#ensureOpenBlock();
     element.innerHTML = html;
-    this.#pieces = [];
-    this.#shown = html;
-    void draw(element);
+    this.#codePieces = [];
+    this.#openHtml = html;
+    void renderBlockFormulas(element);
   }
 
   /** An open fence only gets longer: its last piece is written anew, the others stay. */
   #paintCode({ language, pieces }: Tail & { kind: "code" }): void {
-    const element = this.#element();
-    const code = element.querySelector<HTMLElement>("code.open") ?? openCode(element, language);
-    if (code.childElementCount === 0) this.#pieces = [];
-    this.#shown = "";
+    const element = this.#ensureOpenBlock();
+    const code = element.querySelector<HTMLElement>("code.open") ?? createCodeBlock(element, language);
+    if (code.childElementCount === 0) this.#codePieces = [];
+    this.#openHtml = "";
     for (const [place, text] of pieces.entries()) {
-      if (place < this.#pieces.length - 1) continue;
-      const piece = (this.#pieces[place] ??= code.appendChild(document.createElement("span")));
+      if (place < this.#codePieces.length - 1) continue;
+      const piece = (this.#codePieces[place] ??= code.appendChild(document.createElement("span")));
       if (piece.textContent !== text) piece.textContent = text;
     }
   }
 
   /** A full leaf keeps its size from now on. */
-  #rest(leaf: HTMLElement): void {
-    void Promise.all(this.#drawn).then(() => restWhenMeasured(leaf));
-    this.#turn();
+  #finishChunk(leaf: HTMLElement): void {
+    void Promise.all(this.#pendingFormulas).then(() => deferRenderingWhenMeasured(leaf));
+    this.#startChunk();
   }
 
-  #turn(): void {
-    this.#leaf = null;
-    this.#drawn = [];
+  #startChunk(): void {
+    this.#chunk = null;
+    this.#pendingFormulas = [];
   }
 
-  #element(): HTMLElement {
-    if (this.#end === null) {
-      this.#end = document.createElement("div");
-      this.#end.className = "block";
-      this.#end.dataset.open = "";
-      this.#leaf ??= newLeaf(this.#root);
-      this.#leaf.append(this.#end);
+  #ensureOpenBlock(): HTMLElement {
+    if (this.#openBlock === null) {
+      this.#openBlock = document.createElement("div");
+      this.#openBlock.className = "block";
+      this.#openBlock.dataset.open = "";
+      this.#chunk ??= newChunk(this.#root);
+      this.#chunk.append(this.#openBlock);
     }
-    return this.#end;
+    return this.#openBlock;
   }
 
-  #drop(): void {
-    this.#end?.remove();
-    this.#forgetEnd();
-    if (this.#leaf?.childElementCount !== 0) return;
-    this.#leaf.remove();
-    this.#leaf = null;
+  #removeOpenBlock(): void {
+    this.#openBlock?.remove();
+    this.#resetOpenBlock();
+    if (this.#chunk?.childElementCount !== 0) return;
+    this.#chunk.remove();
+    this.#chunk = null;
   }
 
-  #forgetEnd(): void {
-    this.#end = null;
-    this.#shown = "";
-    this.#pieces = [];
+  #resetOpenBlock(): void {
+    this.#openBlock = null;
+    this.#openHtml = "";
+    this.#codePieces = [];
   }
 }
 
-async function draw(element: HTMLElement): Promise<void> {
-  if (!drawFormulas(element)) return;
+async function renderBlockFormulas(element: HTMLElement): Promise<void> {
+  if (!renderFormulas(element)) return;
   await loadKatex();
-  drawFormulas(element);
+  renderFormulas(element);
 }
 
-function newLeaf(root: HTMLElement): HTMLElement {
+function newChunk(root: HTMLElement): HTMLElement {
   const leaf = document.createElement("div");
   leaf.className = "leaf";
   root.append(leaf);
   return leaf;
 }
 
-function openCode(element: HTMLElement, language: string): HTMLElement {
+function createCodeBlock(element: HTMLElement, language: string): HTMLElement {
   const figure = document.createElement("figure");
   const caption = document.createElement("figcaption");
   const pre = document.createElement("pre");

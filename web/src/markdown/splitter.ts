@@ -6,20 +6,20 @@
  * A segment that stays open is limited in length, except for a fence, whose lines need no reading.
  */
 
-import { cutPlace } from "./truncate.ts";
+import { findCutPosition } from "./truncate.ts";
 import {
   LONG_LINE,
-  closesFence,
-  fenceOpened,
-  fenceOpenedInItem,
-  formulaOpened,
-  interrupts,
+  isFenceEnd,
+  parseFenceStart,
+  parseFenceStartInItem,
+  openFormulaCloser,
+  interruptsParagraph,
   isBlank,
   isHeading,
   isIndented,
   isQuote,
   isRule,
-  isTable,
+  isTableStart,
   itemMark,
   type Fence,
 } from "./lines.ts";
@@ -27,22 +27,22 @@ import {
 export type Segment =
   { kind: "markdown"; text: string } | { kind: "fence"; fence: Fence; pieces: readonly string[] };
 
-type List = { kind: "list"; mark: string; blank: boolean; fence: Fence | null };
-type Fenced = { kind: "fence"; fence: Fence; pieces: string[] };
-type Open =
+type OpenList = { kind: "list"; mark: string; blank: boolean; fence: Fence | null };
+type OpenFence = { kind: "fence"; fence: Fence; pieces: string[] };
+type OpenBlock =
   | { kind: "none" }
   | { kind: "text"; above: string }
   | { kind: "table"; head: string }
   | { kind: "formula"; closer: string }
   | { kind: "quote" }
-  | List
-  | Fenced;
+  | OpenList
+  | OpenFence;
 
 /** What becomes of a line: it belongs to what is open, or is also its last, or belongs to nothing. */
-type Verdict = "kept" | "last" | "dropped";
+type LineResult = "kept" | "last" | "dropped";
 
 /** How long a segment may grow: past the first it ends at the next good place, past the second wherever it is. */
-const LIMITS = {
+const LENGTH_LIMITS = {
   text: [2_000, 4_000],
   formula: [2_000, 4_000],
   quote: [4_000, 8_000],
@@ -50,185 +50,192 @@ const LIMITS = {
   table: [4_000, 8_000],
 } as const;
 /** An open fence is handed out in pieces of about this length. */
-const PIECE = 4_000;
+const FENCE_PIECE_LENGTH = 4_000;
 
-export class Splitter {
+export class MarkdownSplitter {
   /** What is open and what is not judged yet; everything before is forgotten. */
   #text = "";
   /** Up to where lines are judged. */
-  #at = 0;
-  #insideLongLine = false;
-  #open: Open = { kind: "none" };
+  #position = 0;
+  #isInLongLine = false;
+  #openBlock: OpenBlock = { kind: "none" };
   /** What is put before the open segment so that it can be read by itself: the head of a table that goes on. */
-  #head = "";
-  #ended: Segment[] = [];
+  #tableHead = "";
+  #endedSegments: Segment[] = [];
 
   /** Take in more text and return the segments that ended. */
   feed(text: string): Segment[] {
     this.#text += text;
-    while (this.#step()) this.#limit();
-    return this.#ended.splice(0);
+    while (this.#readLine()) this.#enforceLimit();
+    return this.#endedSegments.splice(0);
   }
 
   /** Take what is there as the whole, and return the segments that were still open. */
   end(): Segment[] {
-    while (this.#at < this.#text.length) {
-      this.#take(this.#text.slice(this.#at), this.#text.length);
-      this.#limit();
-      while (this.#step()) this.#limit();
+    while (this.#position < this.#text.length) {
+      this.#takeLine(this.#text.slice(this.#position), this.#text.length);
+      this.#enforceLimit();
+      while (this.#readLine()) this.#enforceLimit();
     }
-    this.#close(this.#text.length);
-    return this.#ended.splice(0);
+    this.#closeSegment(this.#text.length);
+    return this.#endedSegments.splice(0);
   }
 
   /** The segment that may still change, as far as it is there. */
-  get open(): Segment | null {
-    if (this.#open.kind === "fence") return this.#fenced(this.#open, this.#text);
-    return isBlank(this.#text) ? null : { kind: "markdown", text: this.#head + this.#text };
+  get openSegment(): Segment | null {
+    if (this.#openBlock.kind === "fence") return this.#fenceSegment(this.#openBlock, this.#text);
+    return isBlank(this.#text) ? null : { kind: "markdown", text: this.#tableHead + this.#text };
   }
 
   /** Judge one more line, or go on in a long one; tell whether there was enough for that. */
-  #step(): boolean {
-    const ahead = this.#text.slice(this.#at, this.#at + PIECE);
+  #readLine(): boolean {
+    const ahead = this.#text.slice(this.#position, this.#position + FENCE_PIECE_LENGTH);
     const end = ahead.indexOf("\n");
-    if (this.#insideLongLine) {
-      this.#at += end < 0 ? ahead.length : end + 1;
-      this.#insideLongLine = end < 0;
+    if (this.#isInLongLine) {
+      this.#position += end < 0 ? ahead.length : end + 1;
+      this.#isInLongLine = end < 0;
       return ahead !== "";
     }
     if (end >= 0 && end <= LONG_LINE) {
-      this.#take(ahead.slice(0, end), this.#at + end + 1);
+      this.#takeLine(ahead.slice(0, end), this.#position + end + 1);
       return true;
     }
     if (ahead.length <= LONG_LINE) return false;
-    this.#take(`${ahead.slice(0, LONG_LINE)}…`, this.#at + LONG_LINE, true);
+    this.#takeLine(`${ahead.slice(0, LONG_LINE)}…`, this.#position + LONG_LINE, true);
     return true;
   }
 
-  #take(line: string, next: number, long = false): void {
+  #takeLine(line: string, next: number, long = false): void {
     // A line may end what is open before it: then everything moves to the front.
-    const length = next - this.#at;
-    const verdict = this.#judge(line);
-    this.#at += length;
-    this.#insideLongLine = long;
-    if (verdict === "last") this.#close(this.#at);
-    if (verdict === "dropped") this.#forget(this.#at);
+    const length = next - this.#position;
+    const verdict = this.#classifyLine(line);
+    this.#position += length;
+    this.#isInLongLine = long;
+    if (verdict === "last") this.#closeSegment(this.#position);
+    if (verdict === "dropped") this.#dropBefore(this.#position);
   }
 
   /** Keep what is open within its limits: hand out a piece of a fence, or cut and begin anew after the cut. */
-  #limit(): void {
-    const open = this.#open;
-    if (open.kind === "fence" && this.#at >= PIECE) {
-      open.pieces.push(this.#text.slice(0, this.#at));
-      this.#forget(this.#at);
+  #enforceLimit(): void {
+    const open = this.#openBlock;
+    if (open.kind === "fence" && this.#position >= FENCE_PIECE_LENGTH) {
+      open.pieces.push(this.#text.slice(0, this.#position));
+      this.#dropBefore(this.#position);
     }
     if (open.kind === "fence" || open.kind === "none") return;
-    const [soft, hard] = LIMITS[open.kind];
-    if (this.#at <= hard) return;
-    this.#close(cutPlace(this.#text, soft, hard, open.kind !== "text"));
-    this.#at = 0;
-    this.#insideLongLine = false;
+    const [soft, hard] = LENGTH_LIMITS[open.kind];
+    if (this.#position <= hard) return;
+    this.#closeSegment(findCutPosition(this.#text, soft, hard, open.kind !== "text"));
+    this.#position = 0;
+    this.#isInLongLine = false;
   }
 
-  #forget(end: number): void {
+  #dropBefore(end: number): void {
     this.#text = this.#text.slice(end);
-    this.#at -= end;
+    this.#position -= end;
   }
 
   /** End what is open at this place. */
-  #close(end: number): void {
+  #closeSegment(end: number): void {
     const text = this.#text.slice(0, end);
-    if (this.#open.kind === "fence") this.#ended.push(this.#fenced(this.#open, text));
-    else if (!isBlank(text)) this.#ended.push({ kind: "markdown", text: this.#head + text });
-    this.#forget(end);
-    this.#open = { kind: "none" };
-    this.#head = "";
+    if (this.#openBlock.kind === "fence") this.#endedSegments.push(this.#fenceSegment(this.#openBlock, text));
+    else if (!isBlank(text)) this.#endedSegments.push({ kind: "markdown", text: this.#tableHead + text });
+    this.#dropBefore(end);
+    this.#openBlock = { kind: "none" };
+    this.#tableHead = "";
   }
 
-  #fenced(open: Fenced, rest: string): Segment {
+  #fenceSegment(open: OpenFence, rest: string): Segment {
     return { kind: "fence", fence: open.fence, pieces: rest ? [...open.pieces, rest] : open.pieces };
   }
 
   /** End what is open before this line, and open something else. */
-  #begin(open: Open, verdict: Verdict = "kept", head = ""): Verdict {
-    this.#close(this.#at);
-    this.#open = open;
-    this.#head = head;
+  #startBlock(open: OpenBlock, verdict: LineResult = "kept", head = ""): LineResult {
+    this.#closeSegment(this.#position);
+    this.#openBlock = open;
+    this.#tableHead = head;
     return verdict;
   }
 
-  #judge(line: string): Verdict {
-    const open = this.#open;
+  #classifyLine(line: string): LineResult {
+    const open = this.#openBlock;
     switch (open.kind) {
       case "none":
-        return this.#start(line);
+        return this.#classifyStart(line);
       case "fence":
-        return this.#inFence(line, open);
+        return this.#continueFence(line, open);
       case "list":
-        return this.#inList(line, open);
+        return this.#continueList(line, open);
       case "table":
-        if (isBlank(line) || interrupts(line)) return this.#start(line);
-        return this.#at > LIMITS.table[0] ? this.#begin({ ...open }, "kept", open.head) : "kept";
+        if (isBlank(line) || interruptsParagraph(line)) return this.#classifyStart(line);
+        return this.#position > LENGTH_LIMITS.table[0]
+          ? this.#startBlock({ ...open }, "kept", open.head)
+          : "kept";
       case "quote":
-        return isBlank(line) || (!isQuote(line) && interrupts(line)) ? this.#start(line) : "kept";
+        return isBlank(line) || (!isQuote(line) && interruptsParagraph(line))
+          ? this.#classifyStart(line)
+          : "kept";
       case "formula":
-        if (isBlank(line)) return this.#start(line);
-        if (line.includes(open.closer)) this.#open = { kind: "text", above: "" };
+        if (isBlank(line)) return this.#classifyStart(line);
+        if (line.includes(open.closer)) this.#openBlock = { kind: "text", above: "" };
         return "kept";
       case "text":
-        return this.#inText(line, open.above);
+        return this.#continueText(line, open.above);
     }
   }
 
-  #start(line: string): Verdict {
-    if (isBlank(line)) return this.#begin({ kind: "none" }, "dropped");
-    const fence = fenceOpened(line);
-    if (fence !== null) return this.#begin({ kind: "fence", fence, pieces: [] }, "dropped");
-    if (isHeading(line) || isRule(line)) return this.#begin({ kind: "text", above: "" }, "last");
-    if (isQuote(line)) return this.#begin({ kind: "quote" });
+  #classifyStart(line: string): LineResult {
+    if (isBlank(line)) return this.#startBlock({ kind: "none" }, "dropped");
+    const fence = parseFenceStart(line);
+    if (fence !== null) return this.#startBlock({ kind: "fence", fence, pieces: [] }, "dropped");
+    if (isHeading(line) || isRule(line)) return this.#startBlock({ kind: "text", above: "" }, "last");
+    if (isQuote(line)) return this.#startBlock({ kind: "quote" });
     const mark = itemMark(line);
-    if (mark !== null) return this.#begin(list(mark, line));
-    const closer = formulaOpened(line);
-    return this.#begin(closer === null ? { kind: "text", above: line } : { kind: "formula", closer });
+    if (mark !== null) return this.#startBlock(newOpenList(mark, line));
+    const closer = openFormulaCloser(line);
+    return this.#startBlock(closer === null ? { kind: "text", above: line } : { kind: "formula", closer });
   }
 
-  #inText(line: string, above: string): Verdict {
-    if (isBlank(line) || interrupts(line)) return this.#start(line);
-    const table = isTable(above, line);
-    this.#open = table ? { kind: "table", head: `${above}\n${line}\n` } : { kind: "text", above: line };
+  #continueText(line: string, above: string): LineResult {
+    if (isBlank(line) || interruptsParagraph(line)) return this.#classifyStart(line);
+    const table = isTableStart(above, line);
+    this.#openBlock = table ? { kind: "table", head: `${above}\n${line}\n` } : { kind: "text", above: line };
     return "kept";
   }
 
-  #inFence(line: string, open: Fenced): Verdict {
-    if (!closesFence(line, open.fence)) return "kept";
-    this.#close(this.#at);
+  #continueFence(line: string, open: OpenFence): LineResult {
+    if (!isFenceEnd(line, open.fence)) return "kept";
+    this.#closeSegment(this.#position);
     return "dropped";
   }
 
-  #inList(line: string, open: List): Verdict {
+  #continueList(line: string, open: OpenList): LineResult {
     if (isBlank(line)) {
       open.blank = true;
       return "kept";
     }
-    if (open.fence !== null && isIndented(line)) return this.#inItemsFence(line, open, open.fence);
+    if (open.fence !== null && isIndented(line)) return this.#continueItemFence(line, open, open.fence);
     const mark = itemMark(line);
-    if (mark === open.mark && this.#at > LIMITS.list[0]) return this.#begin(list(mark, line));
+    if (mark === open.mark && this.#position > LENGTH_LIMITS.list[0])
+      return this.#startBlock(newOpenList(mark, line));
     const goesOn = mark === open.mark || isIndented(line);
-    if (!goesOn && (mark !== null || open.blank || interrupts(line))) return this.#start(line);
+    if (!goesOn && (mark !== null || open.blank || interruptsParagraph(line)))
+      return this.#classifyStart(line);
     open.blank = false;
-    open.fence = goesOn ? fenceOpenedInItem(line) : null;
+    open.fence = goesOn ? parseFenceStartInItem(line) : null;
     return "kept";
   }
 
   /** A long fence in an item goes on as a fence of its own. */
-  #inItemsFence(line: string, open: List, fence: Fence): Verdict {
+  #continueItemFence(line: string, open: OpenList, fence: Fence): LineResult {
     open.blank = false;
-    if (closesFence(line, fence)) open.fence = null;
-    else if (this.#at > LIMITS.list[0]) return this.#begin({ kind: "fence", fence, pieces: [] });
+    if (isFenceEnd(line, fence)) open.fence = null;
+    else if (this.#position > LENGTH_LIMITS.list[0])
+      return this.#startBlock({ kind: "fence", fence, pieces: [] });
     return "kept";
   }
 }
 
-function list(mark: string, line: string): List {
-  return { kind: "list", mark, blank: false, fence: fenceOpenedInItem(line) };
+function newOpenList(mark: string, line: string): OpenList {
+  return { kind: "list", mark, blank: false, fence: parseFenceStartInItem(line) };
 }

@@ -1,22 +1,22 @@
 /** Where to cut a segment that has grown too long. */
 
 const SENTENCE_END = /[.!?:;…。！？]["'”’)\]]*\s+/g;
-const BREAK = /\s+/g;
+const WHITESPACE = /\s+/g;
 
 /** Find the best place between two lengths: after a line, or in a text after a sentence, outside of any marks. */
-export function cutPlace(text: string, soft: number, hard: number, byLines: boolean): number {
+export function findCutPosition(text: string, soft: number, hard: number, byLines: boolean): number {
   const head = text.slice(0, hard);
   const line = head.lastIndexOf("\n") + 1;
   if (byLines && line > soft) return line;
   return (
-    lastOutside(head, SENTENCE_END, soft) ??
-    lastOutside(head, BREAK, soft) ??
-    (line > soft ? line : whole(head))
+    lastUnnestedMatch(head, SENTENCE_END, soft) ??
+    lastUnnestedMatch(head, WHITESPACE, soft) ??
+    (line > soft ? line : wholeCharLength(head))
   );
 }
 
 /** Find the last match's end at which no code, emphasis, formula or bracket is open. */
-function lastOutside(text: string, pattern: RegExp, from: number): number | null {
+function lastUnnestedMatch(text: string, pattern: RegExp, from: number): number | null {
   const counts = { "`": 0, "*": 0, $: 0, "[": 0, "]": 0 };
   let counted = 0;
   let found: number | null = null;
@@ -33,7 +33,7 @@ function lastOutside(text: string, pattern: RegExp, from: number): number | null
 }
 
 /** Return the length of a text without half a character at its end. */
-function whole(text: string): number {
+function wholeCharLength(text: string): number {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last < 0xdc00 ? text.length - 1 : text.length;
 }

@@ -1,39 +1,39 @@
 /** A text on its sheet: it is taken in a step at a time, so that a long one can be painted over several frames. */
 
 import { GrowingDocument } from "./document.ts";
-import { Sheet } from "./sheet.ts";
+import { DocumentRenderer } from "./sheet.ts";
 
 /** How many characters are taken in before one looks at the clock. */
-const STEP = 500;
+const STEP_CHARS = 500;
 
-export class Writing {
-  readonly #sheet: Sheet;
+export class IncrementalRenderer {
+  readonly #documentRenderer: DocumentRenderer;
   #document = new GrowingDocument();
-  #taken = 0;
+  #position = 0;
 
   constructor(root: HTMLElement) {
-    this.#sheet = new Sheet(root);
+    this.#documentRenderer = new DocumentRenderer(root);
   }
 
   /** Show a text, of which more may come while it is live, until time is up; tell whether all of it is shown. */
-  show(text: string, live: boolean, isTimeUp: () => boolean): boolean {
-    do this.#take(text);
-    while (this.#taken < text.length && !isTimeUp());
-    if (this.#taken < text.length) return false;
+  render(text: string, live: boolean, isTimeUp: () => boolean): boolean {
+    do this.#advance(text);
+    while (this.#position < text.length && !isTimeUp());
+    if (this.#position < text.length) return false;
     if (!live) this.#document.end();
-    this.#sheet.paint(this.#document);
+    this.#documentRenderer.paint(this.#document);
     return true;
   }
 
-  #take(text: string): void {
-    const next = Math.min(this.#taken + STEP, text.length);
+  #advance(text: string): void {
+    const next = Math.min(this.#position + STEP_CHARS, text.length);
     if (this.#document.grow(text.slice(0, next))) {
-      this.#taken = next;
-      this.#sheet.settle(this.#document);
+      this.#position = next;
+      this.#documentRenderer.renderSettled(this.#document);
     } else {
       this.#document = new GrowingDocument();
-      this.#taken = 0;
-      this.#sheet.clear();
+      this.#position = 0;
+      this.#documentRenderer.clear();
     }
   }
 }

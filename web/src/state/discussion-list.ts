@@ -3,86 +3,104 @@
 import type { Change, Discussion, DiscussionChanged, Hit, Page, Run } from "../api/types.ts";
 import type { StreamEvent } from "../api/event-stream.ts";
 
-export interface Shelf {
+export interface DiscussionList {
   readonly discussions: readonly Discussion[];
   readonly next: string | null;
   /** Where in them a search found something, unless it was in the title alone. */
   readonly hits: readonly Hit[];
   /** In which of them somebody is speaking. */
-  readonly speaking: ReadonlySet<string>;
+  readonly activeIds: ReadonlySet<string>;
   /** And in which of those somebody waits for a person to allow a call. */
-  readonly asking: ReadonlySet<string>;
+  readonly awaitingApprovalIds: ReadonlySet<string>;
 }
 
-export const EMPTY: Shelf = { discussions: [], next: null, hits: [], speaking: new Set(), asking: new Set() };
+export const EMPTY_LIST: DiscussionList = {
+  discussions: [],
+  next: null,
+  hits: [],
+  activeIds: new Set(),
+  awaitingApprovalIds: new Set(),
+};
 
 /** Which discussions are listed: those that a search finds, or else all that have a status. */
-export interface Shown {
+export interface ListFilter {
   readonly q: string;
   readonly status: Discussion["status"];
 }
 
 /** Take in the first page, read anew; what was read after it stays where nothing can be missing between them. */
-export function withFirstPage(shelf: Shelf, page: Page): Shelf {
+export function withFirstPage(list: DiscussionList, page: Page): DiscussionList {
   const last = page.discussions.at(-1);
-  const place = shelf.discussions.findIndex(
+  const place = list.discussions.findIndex(
     (one) => one.id === last?.id && one.updated_at === last.updated_at,
   );
-  if (page.next === null || place < 0 || place === shelf.discussions.length - 1) return { ...shelf, ...page };
-  const further = { discussions: shelf.discussions.slice(place + 1), next: shelf.next, hits: shelf.hits };
-  return withNextPage({ ...shelf, ...page }, further);
+  if (page.next === null || place < 0 || place === list.discussions.length - 1) return { ...list, ...page };
+  const further = { discussions: list.discussions.slice(place + 1), next: list.next, hits: list.hits };
+  return withNextPage({ ...list, ...page }, further);
 }
 
 /** Take in a page after those that are there. */
-export function withNextPage(shelf: Shelf, page: Page): Shelf {
-  const ids = new Set(shelf.discussions.map((one) => one.id));
-  const discussions = [...shelf.discussions, ...page.discussions.filter((one) => !ids.has(one.id))];
+export function withNextPage(list: DiscussionList, page: Page): DiscussionList {
+  const ids = new Set(list.discussions.map((one) => one.id));
+  const discussions = [...list.discussions, ...page.discussions.filter((one) => !ids.has(one.id))];
   const isFurther = (hit: Hit) => !ids.has(hit.discussion);
-  return { ...shelf, discussions, next: page.next, hits: [...shelf.hits, ...page.hits.filter(isFurther)] };
+  return { ...list, discussions, next: page.next, hits: [...list.hits, ...page.hits.filter(isFurther)] };
 }
 
 /** Hear one thing after the other that changed. */
-export function shelve(shelf: Shelf, events: readonly StreamEvent[], shown: Shown): Shelf {
-  return events.reduce((before, event) => shelveOne(before, event, shown), shelf);
+export function applyListEvents(
+  list: DiscussionList,
+  events: readonly StreamEvent[],
+  filter: ListFilter,
+): DiscussionList {
+  return events.reduce((before, event) => applyListEvent(before, event, filter), list);
 }
 
 /** Tell whether it is something that changes the list. */
-export function isOfShelf(event: StreamEvent): event is Change {
+export function isListEvent(event: StreamEvent): event is Change {
   return ["activity", "discussion_changed", "discussion_deleted"].includes(event.type);
 }
 
-function shelveOne(shelf: Shelf, event: StreamEvent, shown: Shown): Shelf {
+function applyListEvent(list: DiscussionList, event: StreamEvent, filter: ListFilter): DiscussionList {
   switch (event.type) {
     case "activity":
-      return { ...shelf, speaking: held(event.runs), asking: held(event.runs.filter(isIn(event.asking))) };
+      return {
+        ...list,
+        activeIds: discussionIds(event.runs),
+        awaitingApprovalIds: discussionIds(event.runs.filter(isRunIn(event.asking))),
+      };
     case "discussion_deleted":
-      return { ...shelf, discussions: shelf.discussions.filter((one) => one.id !== event.id) };
+      return { ...list, discussions: list.discussions.filter((one) => one.id !== event.id) };
     case "discussion_changed":
-      return changed(shelf, event, shown);
+      return withChangedDiscussion(list, event, filter);
     default:
-      return shelf;
+      return list;
   }
 }
 
-const held = (runs: readonly Run[]) => new Set(runs.map((run) => run.discussion));
-const isIn = (ids: readonly string[]) => (run: Run) => ids.includes(run.id);
+const discussionIds = (runs: readonly Run[]) => new Set(runs.map((run) => run.discussion));
+const isRunIn = (ids: readonly string[]) => (run: Run) => ids.includes(run.id);
 
-function changed(shelf: Shelf, event: DiscussionChanged, shown: Shown): Shelf {
+function withChangedDiscussion(
+  list: DiscussionList,
+  event: DiscussionChanged,
+  filter: ListFilter,
+): DiscussionList {
   const { discussion } = event;
-  const others = shelf.discussions.filter((one) => one.id !== discussion.id);
+  const others = list.discussions.filter((one) => one.id !== discussion.id);
   // Whether a search finds what changed only the server knows; what it has found stays.
-  const isFound = others.length < shelf.discussions.length;
-  const belongs = shown.q ? isFound : discussion.status === shown.status;
+  const isFound = others.length < list.discussions.length;
+  const belongs = filter.q ? isFound : discussion.status === filter.status;
   const discussions = belongs ? [...others, discussion].sort((a, b) => b.updated_at - a.updated_at) : others;
   return {
-    ...shelf,
+    ...list,
     discussions,
-    speaking: marked(shelf.speaking, discussion.id, event.runs.length > 0),
-    asking: marked(shelf.asking, discussion.id, event.asking.length > 0),
+    activeIds: withMembership(list.activeIds, discussion.id, event.runs.length > 0),
+    awaitingApprovalIds: withMembership(list.awaitingApprovalIds, discussion.id, event.asking.length > 0),
   };
 }
 
-function marked(before: ReadonlySet<string>, id: string, isSo: boolean): ReadonlySet<string> {
+function withMembership(before: ReadonlySet<string>, id: string, isSo: boolean): ReadonlySet<string> {
   const others = [...before].filter((one) => one !== id);
   return new Set(isSo ? [...others, id] : others);
 }

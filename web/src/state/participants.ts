@@ -2,7 +2,7 @@
 
 import { COLOURS, type Discussion, type Participant } from "../api/types.ts";
 
-export interface Person {
+export interface ParticipantView {
   readonly id: string;
   readonly name: string;
   readonly colour: string;
@@ -10,33 +10,37 @@ export interface Person {
   readonly participant: Participant | null;
 }
 
-export function person(discussion: Discussion | null, id: string, name: string | null = null): Person {
+export function participantView(
+  discussion: Discussion | null,
+  id: string,
+  name: string | null = null,
+): ParticipantView {
   const seats = discussion?.participants ?? [];
   const place = seats.findIndex((one) => one.id === id);
   const participant = seats[place] ?? null;
   return {
     id,
     name: participant?.name ?? name ?? id,
-    colour: participant?.colour ?? colourOf(place < 0 ? hash(id) : place),
+    colour: participant?.colour ?? participantColour(place < 0 ? hashText(id) : place),
     model: participant?.model ?? null,
     participant,
   };
 }
 
 /** Put what several said into the order of their seats, whoever spoke first. */
-export function seated<T extends { participant: string }>(
-  some: readonly T[],
+export function sortByParticipant<T extends { participant: string }>(
+  items: readonly T[],
   discussion: Discussion,
 ): readonly T[] {
   const places = new Map(discussion.participants.map((one, place) => [one.id, place]));
   const placeOf = (one: T) => places.get(one.participant) ?? places.size;
-  return [...some].sort((a, b) => placeOf(a) - placeOf(b));
+  return [...items].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
-export function colourOf(place: number): string {
-  return COLOURS[place % COLOURS.length] ?? "#2f7d80";
+export function participantColour(index: number): string {
+  return COLOURS[index % COLOURS.length] ?? "#2f7d80";
 }
 
-function hash(text: string): number {
+function hashText(text: string): number {
   return [...text].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9973, 7);
 }

@@ -3,9 +3,9 @@
 import type { Discussion } from "../api/types.ts";
 import type { Run } from "./run.ts";
 
-type Kind = "answers" | "rounds" | "debate" | "advice" | "lesson";
+type RunKind = "answers" | "rounds" | "debate" | "advice" | "lesson";
 
-const BY_STAGE: Record<string, Kind> = {
+const KIND_BY_STAGE: Record<string, RunKind> = {
   initial: "debate",
   debate: "debate",
   round: "rounds",
@@ -13,7 +13,7 @@ const BY_STAGE: Record<string, Kind> = {
   turn: "lesson",
   cross_talk: "advice",
 };
-const BY_MODE: Record<string, Kind> = {
+const KIND_BY_MODE: Record<string, RunKind> = {
   debate: "debate",
   consensus: "rounds",
   continue: "rounds",
@@ -21,9 +21,9 @@ const BY_MODE: Record<string, Kind> = {
   directed: "lesson",
 };
 
-export function kindOf(run: Run, discussion: Discussion): Kind {
-  const staged = run.turns.map((turn) => BY_STAGE[turn.stage]).find(Boolean);
+export function runKind(run: Run, discussion: Discussion): RunKind {
+  const staged = run.turns.map((turn) => KIND_BY_STAGE[turn.stage]).find(Boolean);
   if (staged) return staged;
   const mode = run.mode ?? (run.turns.length === 0 || discussion.mode === "advisors" ? discussion.mode : "");
-  return BY_MODE[mode] ?? "answers";
+  return KIND_BY_MODE[mode] ?? "answers";
 }

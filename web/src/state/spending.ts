@@ -4,8 +4,8 @@ import type { Spending, SpendingOn, UsageReport } from "../api/types.ts";
 
 export type Measure = "cost" | "tokens";
 
-const DAY = 24 * 3600 * 1000;
-const NOTHING: Spending = {
+const DAY_MS = 24 * 3600 * 1000;
+const NO_SPENDING: Spending = {
   calls: 0,
   input: 0,
   output: 0,
@@ -18,7 +18,7 @@ const NOTHING: Spending = {
 };
 
 /** What calls were made for, in words. */
-const PURPOSES: Readonly<Record<string, string>> = {
+const PURPOSE_LABELS: Readonly<Record<string, string>> = {
   answer: "Answers",
   synthesis: "Syntheses",
   summary: "Summaries of debates",
@@ -38,52 +38,52 @@ const PURPOSES: Readonly<Record<string, string>> = {
 
 /** The first of as many days as asked for, of which the last is today; days are those of UTC. */
 export function firstDay(days: number, now = Date.now()): string {
-  return new Date(now - (days - 1) * DAY).toISOString().slice(0, 10);
+  return new Date(now - (days - 1) * DAY_MS).toISOString().slice(0, 10);
 }
 
 /** Put days on which nothing was spent between the others. */
-export function everyDay({ since, until, rows }: UsageReport): readonly SpendingOn[] {
+export function fillMissingDays({ since, until, rows }: UsageReport): readonly SpendingOn[] {
   const known = new Map(rows.map((row) => [row.key, row]));
-  const count = Math.round((Date.parse(until) - Date.parse(since)) / DAY) + 1;
+  const count = Math.round((Date.parse(until) - Date.parse(since)) / DAY_MS) + 1;
   return Array.from({ length: Math.max(count, 0) }, (_, place) => {
-    const key = new Date(Date.parse(since) + place * DAY).toISOString().slice(0, 10);
-    return known.get(key) ?? { ...NOTHING, key, title: null };
+    const key = new Date(Date.parse(since) + place * DAY_MS).toISOString().slice(0, 10);
+    return known.get(key) ?? { ...NO_SPENDING, key, title: null };
   });
 }
 
 /** The amounts that stand on each other in a bar: one of money, two of tokens. */
-export function parts(row: Spending, measure: Measure): readonly number[] {
+export function amountParts(row: Spending, measure: Measure): readonly number[] {
   return measure === "cost" ? [row.cost] : [row.input, row.output];
 }
 
-export function amount(row: Spending, measure: Measure): number {
-  return parts(row, measure).reduce((sum, one) => sum + one, 0);
+export function totalAmount(row: Spending, measure: Measure): number {
+  return amountParts(row, measure).reduce((sum, one) => sum + one, 0);
 }
 
 /** The greatest first, by what is looked at. */
-export function dearest(rows: readonly SpendingOn[], measure: Measure): readonly SpendingOn[] {
-  return [...rows].sort((a, b) => amount(b, measure) - amount(a, measure) || b.calls - a.calls);
+export function sortByAmount(rows: readonly SpendingOn[], measure: Measure): readonly SpendingOn[] {
+  return [...rows].sort((a, b) => totalAmount(b, measure) - totalAmount(a, measure) || b.calls - a.calls);
 }
 
 /** What a row is about, as it is written on the page. */
-export function named(row: SpendingOn, by: UsageReport["by"]): string {
+export function rowLabel(row: SpendingOn, by: UsageReport["by"]): string {
   switch (by) {
     case "day":
-      return day(row.key ?? "");
+      return formatDay(row.key ?? "");
     case "model":
       return row.key ?? "Unknown model";
     case "purpose":
-      return purpose(row.key);
+      return purposeLabel(row.key);
     case "discussion":
       return row.title ?? (row.key ? "A deleted discussion" : "Outside of discussions");
   }
 }
 
-export function purpose(key: string | null): string {
-  return PURPOSES[key ?? ""] ?? key ?? "Something else";
+export function purposeLabel(key: string | null): string {
+  return PURPOSE_LABELS[key ?? ""] ?? key ?? "Something else";
 }
 
-export function day(key: string): string {
+export function formatDay(key: string): string {
   const [year, month, date] = key.split("-").map(Number);
   if (!year || !month || !date) return key;
   return new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" }).format(
@@ -92,7 +92,7 @@ export function day(key: string): string {
 }
 
 /** A sum of money, with as many digits as it takes to see it. */
-export function money(amount: number): string {
+export function formatMoney(amount: number): string {
   const digits = amount === 0 || amount >= 0.995 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(amount)));
   const text = new Intl.NumberFormat("en", {
     style: "currency",
@@ -104,13 +104,13 @@ export function money(amount: number): string {
 }
 
 /** What it cost, and plainly where nobody knows. */
-export function price({ cost, calls, unpriced }: Spending): string {
-  if (!unpriced) return money(cost);
-  return unpriced === calls && !cost ? "unknown" : `${money(cost)} +`;
+export function formatPrice({ cost, calls, unpriced }: Spending): string {
+  if (!unpriced) return formatMoney(cost);
+  return unpriced === calls && !cost ? "unknown" : `${formatMoney(cost)} +`;
 }
 
 /** What one has to know to read the sums. */
-export function remarks(total: Spending): readonly string[] {
+export function spendingNotes(total: Spending): readonly string[] {
   const calls = total.unpriced === 1 ? "1 call" : `${total.unpriced} calls`;
   return [
     ...(total.unpriced

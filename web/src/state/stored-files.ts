@@ -1,13 +1,13 @@
 /** What is known of stored files; it never changes, so it is asked for once. */
 
-import { call } from "../api/client.ts";
+import { callApi } from "../api/client.ts";
 import type { StoredFile } from "../api/types.ts";
 
-const known = new Map<string, Promise<StoredFile>>();
+const fileCache = new Map<string, Promise<StoredFile>>();
 
-export function storedFile(id: string): Promise<StoredFile> {
-  const found = known.get(id) ?? call("GET /api/files/{id}", { path: { id } });
-  known.set(id, found);
-  found.catch(() => known.delete(id));
+export function loadStoredFile(id: string): Promise<StoredFile> {
+  const found = fileCache.get(id) ?? callApi("GET /api/files/{id}", { path: { id } });
+  fileCache.set(id, found);
+  found.catch(() => fileCache.delete(id));
   return found;
 }

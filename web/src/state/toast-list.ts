@@ -6,47 +6,47 @@ export type Undo = () => unknown;
 export interface Toast {
   readonly id: number;
   readonly words: string;
-  readonly bad: boolean;
+  readonly isError: boolean;
   /** How often it was said while it could be seen. */
   readonly times: number;
   /** Whether it ends with the view that it is about. */
-  readonly here: boolean;
+  readonly isViewScoped: boolean;
   readonly undo?: Undo;
 }
 
-export interface Said {
-  readonly bad?: boolean;
-  readonly here?: boolean;
+export interface ToastOptions {
+  readonly isError?: boolean;
+  readonly isViewScoped?: boolean;
   readonly undo?: Undo;
 }
 
-const MOST = 3;
-let count = 0;
+const MAX_TOASTS = 3;
+let lastToastId = 0;
 
 /** Say something more. Said again, it is the newest, and one undo takes back all of it in turn, the last first. */
-export function added(
+export function addToast(
   all: readonly Toast[],
   words: string,
-  { bad = false, here = false, undo }: Said,
+  { isError = false, isViewScoped = false, undo }: ToastOptions,
 ): readonly Toast[] {
-  const same = all.find((one) => one.words === words && one.bad === bad);
+  const same = all.find((one) => one.words === words && one.isError === isError);
   const undoes = [undo, same?.undo].filter((one) => one !== undefined);
   const toast = {
-    id: ++count,
+    id: ++lastToastId,
     words,
-    bad,
-    here,
+    isError,
+    isViewScoped,
     times: (same?.times ?? 0) + 1,
-    ...(undoes.length ? { undo: () => inTurn(undoes) } : {}),
+    ...(undoes.length ? { undo: () => runInOrder(undoes) } : {}),
   };
-  return [...all.filter((one) => one !== same), toast].slice(-MOST);
+  return [...all.filter((one) => one !== same), toast].slice(-MAX_TOASTS);
 }
 
 /** Leave a view: what was about it alone is no longer said, and can no longer be taken back. */
-export function elsewhere(all: readonly Toast[]): readonly Toast[] {
-  return all.filter((one) => !one.here);
+export function removeViewToasts(all: readonly Toast[]): readonly Toast[] {
+  return all.filter((one) => !one.isViewScoped);
 }
 
-async function inTurn(undoes: readonly Undo[]): Promise<void> {
+async function runInOrder(undoes: readonly Undo[]): Promise<void> {
   for (const one of undoes) await one();
 }

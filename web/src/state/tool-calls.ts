@@ -10,65 +10,75 @@ import {
 } from "../api/types.ts";
 
 /** A question that waits for a person: until when, and whether the call may have been made before. */
-interface Question {
-  readonly until: number;
-  readonly again: boolean;
+interface PendingApproval {
+  readonly expiresAt: number;
+  readonly isRepeated: boolean;
 }
 
-interface Result {
+interface ToolCallResult {
   readonly content: string;
   readonly isError: boolean;
   readonly seconds: number;
 }
 
-export interface Call {
+export interface ToolCallState {
   readonly id: string;
   readonly name: string;
   readonly arguments: string;
   /** How much of the turn's text was there by then. */
-  readonly said: number;
-  readonly question: Question | null;
-  readonly result: Result | null;
+  readonly textOffset: number;
+  readonly pendingApproval: PendingApproval | null;
+  readonly result: ToolCallResult | null;
 }
 
-export type CallEvent = ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned;
+export type ToolCallEvent = ToolCalled | ApprovalWanted | ApprovalGiven | ToolReturned;
 
 /** Let the calls of a turn go on, whose text is so far `text`. */
-export function calling(calls: readonly Call[], event: CallEvent, text: string): readonly Call[] {
-  const change = (some: Partial<Call>) =>
+export function applyToolCallEvent(
+  calls: readonly ToolCallState[],
+  event: ToolCallEvent,
+  text: string,
+): readonly ToolCallState[] {
+  const change = (some: Partial<ToolCallState>) =>
     calls.map((one) => (one.id === event.call_id ? { ...one, ...some } : one));
   switch (event.type) {
     case "tool_call": {
       const { call_id: id, name, arguments: given } = event;
-      return [...calls, { id, name, arguments: given, said: text.length, question: null, result: null }];
+      return [
+        ...calls,
+        { id, name, arguments: given, textOffset: text.length, pendingApproval: null, result: null },
+      ];
     }
     case "approval_wanted":
-      return change({ question: { until: event.at + event.seconds, again: event.again } });
+      return change({ pendingApproval: { expiresAt: event.at + event.seconds, isRepeated: event.again } });
     case "approval":
-      return change({ question: null });
+      return change({ pendingApproval: null });
     case "tool_result":
-      return change({ question: null, result: resultOf(event) });
+      return change({ pendingApproval: null, result: toCallResult(event) });
   }
 }
 
 /** Read the calls that were kept with a text. */
-export function keptCalls(uses: readonly ToolUse[] | null | undefined, text: string): readonly Call[] {
+export function readStoredCalls(
+  uses: readonly ToolUse[] | null | undefined,
+  text: string,
+): readonly ToolCallState[] {
   return (uses ?? []).map((use) => ({
     id: use.call_id,
     name: use.name,
     arguments: use.arguments,
-    said: unitsOf(text, use.said),
-    question: null,
-    result: resultOf(use),
+    textOffset: toUtf16Offset(text, use.said),
+    pendingApproval: null,
+    result: toCallResult(use),
   }));
 }
 
-function resultOf({ content, is_error, seconds }: ToolReturned | ToolUse): Result {
+function toCallResult({ content, is_error, seconds }: ToolReturned | ToolUse): ToolCallResult {
   return { content, isError: is_error, seconds };
 }
 
 /** The server counts characters; a string here counts those outside of the basic plane twice. */
-function unitsOf(text: string, characters: number): number {
+function toUtf16Offset(text: string, characters: number): number {
   let units = 0;
   for (const character of text) {
     if (characters-- <= 0) break;
@@ -78,14 +88,14 @@ function unitsOf(text: string, characters: number): number {
 }
 
 /** An answer in its order: words, and the calls between them. */
-export type Piece = { readonly text: string } | { readonly call: Call };
+export type AnswerPart = { readonly text: string } | { readonly call: ToolCallState };
 
-export function pieces(text: string, calls: readonly Call[]): readonly Piece[] {
-  const found: Piece[] = [];
+export function splitAtCalls(text: string, calls: readonly ToolCallState[]): readonly AnswerPart[] {
+  const found: AnswerPart[] = [];
   let place = 0;
   for (const call of calls) {
-    if (text.slice(place, call.said).trim()) found.push({ text: text.slice(place, call.said) });
-    place = Math.max(place, call.said);
+    if (text.slice(place, call.textOffset).trim()) found.push({ text: text.slice(place, call.textOffset) });
+    place = Math.max(place, call.textOffset);
     found.push({ call });
   }
   if (text.slice(place).trim()) found.push({ text: text.slice(place) });
@@ -93,12 +103,12 @@ export function pieces(text: string, calls: readonly Call[]): readonly Piece[] {
 }
 
 /** Tell whether a person did not allow the call: nothing went wrong then. */
-export const isRefused = ({ result }: Call): boolean =>
+export const isRefused = ({ result }: ToolCallState): boolean =>
   result !== null && result.isError && result.content === REFUSED;
 
 /** How a call stands, in words; without a result it is over only where its turn is. */
-export function standing(call: Call, isLive: boolean): string {
-  const { question, result } = call;
+export function describeCallStatus(call: ToolCallState, isLive: boolean): string {
+  const { pendingApproval: question, result } = call;
   if (isRefused(call)) return "refused";
   if (result) return result.isError ? "failed" : `done in ${result.seconds.toFixed(1)} s`;
   if (!isLive) return "cut off";
@@ -106,7 +116,7 @@ export function standing(call: Call, isLive: boolean): string {
 }
 
 /** Write arguments so that they can be read; what is no JSON stays as it is. */
-export function readable(given: string): string {
+export function formatArguments(given: string): string {
   try {
     return JSON.stringify(JSON.parse(given), null, 2);
   } catch {

@@ -1,7 +1,7 @@
 /** One participant's turn, whether it was read from the discussion or is being heard right now. */
 
 import type { ActionDropped, Event, Message, TurnEnded } from "../api/types.ts";
-import { calling, keptCalls, type Call } from "./tool-calls.ts";
+import { applyToolCallEvent, readStoredCalls, type ToolCallState } from "./tool-calls.ts";
 
 type TurnState = "waiting" | "speaking" | TurnEnded["status"];
 
@@ -23,44 +23,44 @@ export interface Turn {
   readonly usage: TurnEnded["usage"] | null;
   readonly cost: number | null;
   readonly fault: TurnEnded["fault"];
-  readonly firstToken: number | null;
-  readonly latency: number | null;
+  readonly firstTokenSeconds: number | null;
+  readonly latencySeconds: number | null;
   readonly finish: TurnEnded["finish"];
-  readonly audience: readonly string[] | null;
-  readonly dropped: readonly ActionDropped[];
-  readonly calls: readonly Call[];
+  readonly visibleTo: readonly string[] | null;
+  readonly rejectedActions: readonly ActionDropped[];
+  readonly calls: readonly ToolCallState[];
   /** Which of its versions is shown, and how many there are. */
   readonly version: number;
   readonly versions: number;
   /** Whether a person wrote the version that is shown. */
   readonly edited: boolean;
   /** Another version of it that is being given, or that failed to be. */
-  readonly renewal: Turn | null;
+  readonly regeneration: Turn | null;
   /** When it began; once it is over, when it ended. */
   readonly at: number;
   /** When it ended; null while it goes on. */
-  readonly until: number | null;
+  readonly endedAt: number | null;
 }
 
-export interface Seat {
+export interface TurnKey {
   participant: string;
   stage: string;
   round: number;
 }
 
-export function keyOf({ participant, stage, round }: Seat): string {
+export function formatTurnKey({ participant, stage, round }: TurnKey): string {
   return `${stage}/${round}/${participant}`;
 }
 
 /** A turn of which nothing is known but who has it. */
-export function fresh(run: string, seat: Seat, at: number): Turn {
+export function emptyTurn(run: string, turnKey: TurnKey, at: number): Turn {
   return {
-    key: keyOf(seat),
+    key: formatTurnKey(turnKey),
     run,
-    participant: seat.participant,
-    stage: seat.stage,
-    round: seat.round,
-    role: seat.stage === "synthesis" ? "synthesis" : "assistant",
+    participant: turnKey.participant,
+    stage: turnKey.stage,
+    round: turnKey.round,
+    role: turnKey.stage === "synthesis" ? "synthesis" : "assistant",
     state: "waiting",
     text: "",
     thoughts: "",
@@ -71,28 +71,28 @@ export function fresh(run: string, seat: Seat, at: number): Turn {
     usage: null,
     cost: null,
     fault: null,
-    firstToken: null,
-    latency: null,
+    firstTokenSeconds: null,
+    latencySeconds: null,
     finish: null,
-    audience: null,
-    dropped: [],
+    visibleTo: null,
+    rejectedActions: [],
     calls: [],
     version: 1,
     versions: 1,
     edited: false,
-    renewal: null,
+    regeneration: null,
     at,
-    until: null,
+    endedAt: null,
   };
 }
 
 /** Read a turn from the message that it became. */
-export function turnOf(message: Message): Turn | null {
+export function turnFromMessage(message: Message): Turn | null {
   const { run, participant, role } = message;
   if (!run || !participant || (role !== "assistant" && role !== "synthesis")) return null;
   const seat = { participant, stage: message.stage ?? "answer", round: message.round };
   return {
-    ...fresh(run, seat, message.created_at),
+    ...emptyTurn(run, seat, message.created_at),
     role,
     state: message.status,
     text: message.content,
@@ -105,11 +105,11 @@ export function turnOf(message: Message): Turn | null {
     cost: message.cost,
     fault: message.fault,
     finish: message.finish,
-    until: message.created_at,
-    firstToken: message.first_token,
-    latency: message.latency,
-    audience: message.audience,
-    calls: keptCalls(message.tools, message.content),
+    endedAt: message.created_at,
+    firstTokenSeconds: message.first_token,
+    latencySeconds: message.latency,
+    visibleTo: message.audience,
+    calls: readStoredCalls(message.tools, message.content),
     version: message.version,
     versions: message.versions,
     edited: message.edited,
@@ -117,21 +117,45 @@ export function turnOf(message: Message): Turn | null {
 }
 
 /** Put a version that was just given in the place of the one before. */
-export function renewed(turn: Turn, version: Turn): Turn {
-  const { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped, calls } = version;
-  const words = { text, thoughts, state, model, usage, cost, firstToken, latency, finish, dropped, calls };
+export function withVersion(turn: Turn, version: Turn): Turn {
+  const {
+    text,
+    thoughts,
+    state,
+    model,
+    usage,
+    cost,
+    firstTokenSeconds,
+    latencySeconds,
+    finish,
+    rejectedActions,
+    calls,
+  } = version;
+  const words = {
+    text,
+    thoughts,
+    state,
+    model,
+    usage,
+    cost,
+    firstTokenSeconds,
+    latencySeconds,
+    finish,
+    rejectedActions,
+    calls,
+  };
   const versions = turn.versions + 1;
-  return { ...turn, ...words, fault: null, version: versions, versions, edited: false, renewal: null };
+  return { ...turn, ...words, fault: null, version: versions, versions, edited: false, regeneration: null };
 }
 
-type TurnEvent = Extract<Event, Seat>;
+type TurnEvent = Extract<Event, TurnKey>;
 
 /** Let a turn go on by what happened in it. */
-export function heard(turn: Turn, event: TurnEvent): Turn {
+export function applyTurnEvent(turn: Turn, event: TurnEvent): Turn {
   switch (event.type) {
     case "turn_started":
       return {
-        ...fresh(turn.run, turn, event.at),
+        ...emptyTurn(turn.run, turn, event.at),
         message: turn.message,
         versions: turn.versions,
         version: turn.version,
@@ -147,12 +171,12 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
     case "text_retracted":
       return { ...turn, text: "" };
     case "action_dropped":
-      return { ...turn, dropped: [...turn.dropped, event] };
+      return { ...turn, rejectedActions: [...turn.rejectedActions, event] };
     case "tool_call":
     case "approval_wanted":
     case "approval":
     case "tool_result":
-      return { ...turn, state: "speaking", calls: calling(turn.calls, event, turn.text) };
+      return { ...turn, state: "speaking", calls: applyToolCallEvent(turn.calls, event, turn.text) };
     case "turn_ended":
       return {
         ...turn,
@@ -164,23 +188,24 @@ export function heard(turn: Turn, event: TurnEvent): Turn {
         usage: event.usage,
         cost: event.cost,
         fault: event.fault,
-        firstToken: event.first_token,
-        latency: event.latency,
+        firstTokenSeconds: event.first_token,
+        latencySeconds: event.latency,
         finish: event.finish,
-        until: event.at,
+        endedAt: event.at,
       };
     default:
       return turn;
   }
 }
 
-export const isLive = (turn: Turn): boolean => turn.state === "waiting" || turn.state === "speaking";
+export const isLiveTurn = (turn: Turn): boolean => turn.state === "waiting" || turn.state === "speaking";
 /** The calls that wait for a person. */
-export const questions = (turn: Turn): readonly Call[] =>
-  isLive(turn) ? turn.calls.filter((call) => call.question) : [];
+export const pendingApprovals = (turn: Turn): readonly ToolCallState[] =>
+  isLiveTurn(turn) ? turn.calls.filter((call) => call.pendingApproval) : [];
 /** Tell whether it, or another version of it that is being made, waits for a person. */
-export const isAsking = (turn: Turn): boolean => questions(turn.renewal ?? turn).length > 0;
+export const isAwaitingApproval = (turn: Turn): boolean =>
+  pendingApprovals(turn.regeneration ?? turn).length > 0;
 /** The attempt at another version of it that came to nothing: what broke off is no version either. */
-export const lostRenewal = ({ renewal }: Turn): Turn | null =>
+export const failedRegeneration = ({ regeneration: renewal }: Turn): Turn | null =>
   renewal?.state === "failed" || renewal?.state === "partial" ? renewal : null;
 export const isAnswered = (turn: Turn): boolean => turn.state === "completed" || turn.state === "partial";

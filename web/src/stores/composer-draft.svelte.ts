@@ -1,91 +1,91 @@
 /** What is being written in a discussion, to whom, and what goes with it; cards and messages may lay things there. */
 
-import { kept } from "./storage.ts";
+import { persisted } from "./storage.ts";
 import type { StoredFile } from "../api/types.ts";
-import { Once } from "./idempotent-send.ts";
+import { IdempotentSend } from "./idempotent-send.ts";
 import { Uploads } from "./uploads.svelte.ts";
 
-interface Draft {
+interface SavedDraft {
   words: string;
   to: readonly string[];
   files: readonly StoredFile[];
   cap: number | null;
 }
 
-type Sent = Desk["message"];
+type SentMessage = ComposerDraft["messageBody"];
 
-const NOTHING: Draft = { words: "", to: [], files: [], cap: null };
+const EMPTY_DRAFT: SavedDraft = { words: "", to: [], files: [], cap: null };
 
-export class Desk {
-  words = $state("");
+export class ComposerDraft {
+  text = $state("");
   /** Who alone is spoken to; nobody in particular where it is empty. */
   to = $state.raw<readonly string[]>([]);
   /** What the answer may cost in US dollars. */
-  cap = $state<number | null>(null);
+  maxCostUsd = $state<number | null>(null);
   readonly uploads = new Uploads();
-  readonly once: Once;
+  readonly idempotentSend: IdempotentSend;
   /** Where it is written, while that is shown. */
-  box: HTMLTextAreaElement | null = null;
-  #draft;
+  textarea: HTMLTextAreaElement | null = null;
+  #storage;
 
   constructor(discussion: string) {
-    this.#draft = kept<Draft | null>(`draft.${discussion}`, null);
-    this.once = new Once(`draft.${discussion}`);
-    const { words, to, files, cap } = { ...NOTHING, ...this.#draft.read() };
-    this.words = words;
+    this.#storage = persisted<SavedDraft | null>(`draft.${discussion}`, null);
+    this.idempotentSend = new IdempotentSend(`draft.${discussion}`);
+    const { words, to, files, cap } = { ...EMPTY_DRAFT, ...this.#storage.read() };
+    this.text = words;
     this.to = to;
-    this.cap = cap;
-    this.uploads.put(files);
+    this.maxCostUsd = cap;
+    this.uploads.replaceAll(files);
   }
 
   /** All of it, as the server takes it. A desk outlives the view that made it, which a `$derived` would not. */
-  get message() {
+  get messageBody() {
     return {
-      message: this.words.trim(),
+      message: this.text.trim(),
       to: this.to.length ? this.to : null,
-      files: this.uploads.stored.map((one) => one.id),
+      files: this.uploads.storedFiles.map((one) => one.id),
     };
   }
 
-  keep(): void {
-    const draft = { words: this.words, to: this.to, files: this.uploads.stored, cap: this.cap };
+  save(): void {
+    const draft = { words: this.text, to: this.to, files: this.uploads.storedFiles, cap: this.maxCostUsd };
     const isEmpty = !draft.words && !draft.to.length && !draft.files.length && draft.cap === null;
-    this.#draft.write(isEmpty ? null : draft);
-    if (!draft.words) this.once.forget();
+    this.#storage.write(isEmpty ? null : draft);
+    if (!draft.words) this.idempotentSend.reset();
   }
 
   /** Speak to one alone, or to it no more. */
-  address(participant: string): void {
+  toggleRecipient(participant: string): void {
     this.to = this.to.includes(participant)
       ? this.to.filter((one) => one !== participant)
       : [...this.to, participant];
   }
 
   /** Lay something there to be written on. */
-  put({ words, to, files }: Omit<Draft, "cap">): void {
-    this.words = words;
+  setContent({ words, to, files }: Omit<SavedDraft, "cap">): void {
+    this.text = words;
     this.to = to;
-    this.uploads.put(files);
+    this.uploads.replaceAll(files);
     this.focus();
   }
 
   /** Take away what was sent; what was written or laid there meanwhile stays. */
-  sent({ message, files }: Sent): void {
-    const rest = this.words.trimStart();
-    this.words = rest.startsWith(message) ? rest.slice(message.length).trimStart() : this.words;
+  clearSent({ message, files }: SentMessage): void {
+    const rest = this.text.trimStart();
+    this.text = rest.startsWith(message) ? rest.slice(message.length).trimStart() : this.text;
     this.to = [];
-    this.uploads.sent(files);
+    this.uploads.removeSent(files);
   }
 
   focus(): void {
-    this.box?.focus();
+    this.textarea?.focus();
   }
 }
 
-const desks = new Map<string, Desk>();
+const drafts = new Map<string, ComposerDraft>();
 
-export function deskOf(discussion: string): Desk {
-  const found = desks.get(discussion) ?? new Desk(discussion);
-  desks.set(discussion, found);
+export function getComposerDraft(discussion: string): ComposerDraft {
+  const found = drafts.get(discussion) ?? new ComposerDraft(discussion);
+  drafts.set(discussion, found);
   return found;
 }

@@ -1,17 +1,17 @@
 /** How answers are laid out: side by side in columns, or one at a time behind tabs. */
 
-import { kept } from "./storage.ts";
+import { persisted } from "./storage.ts";
 
 export type Layout = "auto" | "1" | "2" | "3" | "tabs";
-const remembered = kept<Layout>("layout", "auto");
+const savedLayout = persisted<Layout>("layout", "auto");
 
-class Arrangement {
-  layout = $state<Layout>(remembered.read());
+class LayoutStore {
+  layout = $state<Layout>(savedLayout.read());
 
-  choose(layout: Layout): void {
+  setLayout(layout: Layout): void {
     this.layout = layout;
-    remembered.write(layout);
+    savedLayout.write(layout);
   }
 }
 
-export const arrangement = new Arrangement();
+export const layoutStore = new LayoutStore();

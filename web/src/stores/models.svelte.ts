@@ -1,49 +1,49 @@
 /** The models of all providers, the same wherever one is chosen. Read when something needs them, and kept. */
 
-import { call } from "../api/client.ts";
-import { offersOf, type Offer } from "../state/model-offers.ts";
+import { callApi } from "../api/client.ts";
+import { buildOffers, type ProviderOffer } from "../state/model-offers.ts";
 
-const FRESH = 60_000; // milliseconds: every provider is asked, so not each time a field is shown
+const MAX_AGE_MS = 60_000; // milliseconds: every provider is asked, so not each time a field is shown
 
-class Models {
+class ModelStore {
   /** Null until the providers have been asked. */
-  offers = $state.raw<readonly Offer[] | null>(null);
+  offers = $state.raw<readonly ProviderOffer[] | null>(null);
   /** Why they are not known. */
-  trouble = $state.raw("");
-  #asked = 0;
-  #asking: Promise<void> | null = null;
+  errorMessage = $state.raw("");
+  #loadedAt = 0;
+  #loading: Promise<void> | null = null;
 
   /** Ask all providers, or one of them; what is known already stays until then. */
-  async read(provider?: string): Promise<void> {
-    if (provider) return this.#ask(provider);
-    this.#asking ??= this.#ask().finally(() => (this.#asking = null));
-    return this.#asking;
+  async load(provider?: string): Promise<void> {
+    if (provider) return this.#fetchOffers(provider);
+    this.#loading ??= this.#fetchOffers().finally(() => (this.#loading = null));
+    return this.#loading;
   }
 
   /** Ask them where nobody has lately. */
-  need(): void {
-    if (this.trouble || Date.now() - this.#asked > FRESH) void this.read();
+  loadIfStale(): void {
+    if (this.errorMessage || Date.now() - this.#loadedAt > MAX_AGE_MS) void this.load();
   }
 
-  async #ask(provider?: string): Promise<void> {
+  async #fetchOffers(provider?: string): Promise<void> {
     try {
       const [statuses, asked] = await Promise.all([
-        call("GET /api/providers"),
-        call("GET /api/models", { query: { provider } }),
+        callApi("GET /api/providers"),
+        callApi("GET /api/models", { query: { provider } }),
       ]);
-      this.#put(offersOf(statuses, asked), provider);
-      this.trouble = "";
+      this.#setOffers(buildOffers(statuses, asked), provider);
+      this.errorMessage = "";
     } catch (error) {
-      this.trouble = (error as Error).message;
+      this.errorMessage = (error as Error).message;
     }
   }
 
-  #put(found: readonly Offer[], provider?: string): void {
+  #setOffers(found: readonly ProviderOffer[], provider?: string): void {
     const changed = new Map(found.map((offer) => [offer.provider, offer]));
     this.offers =
       provider && this.offers ? this.offers.map((offer) => changed.get(offer.provider) ?? offer) : found;
-    if (!provider) this.#asked = Date.now();
+    if (!provider) this.#loadedAt = Date.now();
   }
 }
 
-export const models = new Models();
+export const modelStore = new ModelStore();

@@ -1,19 +1,19 @@
 /** What a browser remembers for its person: drafts, the look, how many columns. It may be forgotten, and full. */
 
-export interface Kept<T> {
+export interface PersistedValue<T> {
   read(): T;
   write(value: T): void;
 }
 
-export function kept<T>(name: string, otherwise: T): Kept<T> {
+export function persisted<T>(name: string, fallback: T): PersistedValue<T> {
   const key = `moot.${name}`;
   return {
     read() {
       try {
         const text = localStorage.getItem(key);
-        return text === null ? otherwise : (JSON.parse(text) as T);
+        return text === null ? fallback : (JSON.parse(text) as T);
       } catch {
-        return otherwise;
+        return fallback;
       }
     },
     write(value) {
@@ -27,15 +27,15 @@ export function kept<T>(name: string, otherwise: T): Kept<T> {
   };
 }
 
-const OWNER = "moot.account";
+const OWNER_KEY = "moot.account";
 
 /** Make sure that what is kept is this account's: what another one left here is forgotten. Tell whether there was such. */
-export function takeOver(account: string): boolean {
+export function claimStorage(account: string): boolean {
   try {
-    const before = localStorage.getItem(OWNER);
-    localStorage.setItem(OWNER, account);
+    const before = localStorage.getItem(OWNER_KEY);
+    localStorage.setItem(OWNER_KEY, account);
     if (before === null || before === account) return false;
-    const left = Object.keys(localStorage).filter((key) => key.startsWith("moot.") && key !== OWNER);
+    const left = Object.keys(localStorage).filter((key) => key.startsWith("moot.") && key !== OWNER_KEY);
     for (const key of left) localStorage.removeItem(key);
     return left.length > 0;
   } catch {

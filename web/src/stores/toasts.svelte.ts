@@ -1,38 +1,38 @@
 /** Short words about something that happened elsewhere on the page; what failed says so beside itself instead. */
 
-import { added, elsewhere, type Said, type Toast } from "../state/toast-list.ts";
+import { addToast, removeViewToasts, type ToastOptions, type Toast } from "../state/toast-list.ts";
 
-class Toasts {
+class ToastStore {
   all = $state.raw<readonly Toast[]>([]);
   /** Where they can be shown: on the page, and on each dialog that lies above it. */
-  #places = $state.raw<readonly symbol[]>([]);
+  #containers = $state.raw<readonly symbol[]>([]);
 
   /** Offer a place; only the topmost can be seen, heard and clicked. Returns what takes it away. */
-  offer(place: symbol): () => void {
-    this.#places = [...this.#places, place];
-    return () => (this.#places = this.#places.filter((one) => one !== place));
+  registerContainer(container: symbol): () => void {
+    this.#containers = [...this.#containers, container];
+    return () => (this.#containers = this.#containers.filter((one) => one !== container));
   }
 
-  at(place: symbol): readonly Toast[] {
-    return this.#places.at(-1) === place ? this.all : [];
+  toastsIn(container: symbol): readonly Toast[] {
+    return this.#containers.at(-1) === container ? this.all : [];
   }
 
-  say(words: string, how: Said = {}): void {
-    this.all = added(this.all, words, how);
+  show(words: string, options: ToastOptions = {}): void {
+    this.all = addToast(this.all, words, options);
   }
 
   /** Tell why something was not done. */
-  sorry(error: unknown): void {
-    this.say(error instanceof Error ? error.message : String(error), { bad: true });
+  showError(error: unknown): void {
+    this.show(error instanceof Error ? error.message : String(error), { isError: true });
   }
 
-  leave(): void {
-    this.all = elsewhere(this.all);
+  clearViewToasts(): void {
+    this.all = removeViewToasts(this.all);
   }
 
-  drop(id: number): void {
+  dismiss(id: number): void {
     this.all = this.all.filter((toast) => toast.id !== id);
   }
 }
 
-export const toasts = new Toasts();
+export const toasts = new ToastStore();

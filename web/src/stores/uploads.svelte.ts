@@ -1,106 +1,108 @@
 /** The files that go with a message that is being written. */
 
-import { call } from "../api/client.ts";
+import { callApi } from "../api/client.ts";
 import type { StoredFile } from "../api/types.ts";
-import { admitted, isImage } from "../state/attachment-checks.ts";
-import { upload } from "../api/upload.ts";
+import { checkAttachments, isImageType } from "../state/attachment-checks.ts";
+import { uploadFile } from "../api/upload.ts";
 
 export interface Attachment {
   readonly key: string;
   readonly name: string;
   readonly size: number;
   /** Where its picture is; null for what is no image. */
-  readonly picture: string | null;
+  readonly previewUrl: string | null;
   /** How much of it is there, from 0 to 1. */
   readonly progress: number;
-  readonly stored: StoredFile | null;
-  readonly trouble: string;
+  readonly storedFile: StoredFile | null;
+  readonly errorMessage: string;
 }
 
-let count = 0;
+let attachmentKeyCount = 0;
 
 export class Uploads {
-  all = $state.raw<readonly Attachment[]>([]);
+  attachments = $state.raw<readonly Attachment[]>([]);
   /** Why some that were offered were not taken. */
-  objections = $state.raw<readonly string[]>([]);
-  #stops = new Map<string, () => void>();
+  rejections = $state.raw<readonly string[]>([]);
+  #cancelByKey = new Map<string, () => void>();
 
   // No `$derived`: it would end with the view that made this, and a draft outlives that.
-  get stored(): readonly StoredFile[] {
-    return this.all.flatMap((one) => one.stored ?? []);
+  get storedFiles(): readonly StoredFile[] {
+    return this.attachments.flatMap((one) => one.storedFile ?? []);
   }
 
-  get isBusy(): boolean {
-    return this.all.some((one) => !one.stored && !one.trouble);
+  get isUploading(): boolean {
+    return this.attachments.some((one) => !one.storedFile && !one.errorMessage);
   }
 
   /** Some did not arrive and were not removed yet. */
-  get isFailed(): boolean {
-    return this.all.some((one) => one.trouble !== "");
+  get hasErrors(): boolean {
+    return this.attachments.some((one) => one.errorMessage !== "");
   }
 
   add(files: readonly File[]): void {
-    const taken = admitted(files, this.all.length);
-    this.objections = taken.objections;
-    for (const file of taken.files) void this.#send(file);
+    const taken = checkAttachments(files, this.attachments.length);
+    this.rejections = taken.objections;
+    for (const file of taken.files) void this.#upload(file);
   }
 
   /** Attach what is stored already, such as the files of a draft, in the place of all that is there. */
-  put(stored: readonly StoredFile[]): void {
-    for (const one of this.all) {
-      this.#stops.get(one.key)?.();
-      forget(one);
+  replaceAll(stored: readonly StoredFile[]): void {
+    for (const one of this.attachments) {
+      this.#cancelByKey.get(one.key)?.();
+      revokePreview(one);
     }
-    this.all = stored.map((one) => ({ ...attachment(one.id, one), stored: one, progress: 1 }));
-    this.objections = [];
+    this.attachments = stored.map((one) => ({ ...newAttachment(one.id, one), storedFile: one, progress: 1 }));
+    this.rejections = [];
   }
 
   remove(key: string): void {
-    const gone = this.all.find((one) => one.key === key);
-    if (gone) forget(gone);
-    this.all = this.all.filter((one) => one.key !== key);
-    this.#stops.get(key)?.();
+    const gone = this.attachments.find((one) => one.key === key);
+    if (gone) revokePreview(gone);
+    this.attachments = this.attachments.filter((one) => one.key !== key);
+    this.#cancelByKey.get(key)?.();
     // One that an earlier message has too cannot be deleted, and need not be.
-    if (gone?.stored) void call("DELETE /api/files/{id}", { path: { id: gone.stored.id } }).catch(() => null);
+    if (gone?.storedFile)
+      void callApi("DELETE /api/files/{id}", { path: { id: gone.storedFile.id } }).catch(() => null);
   }
 
   /** Let go of what went with a message. */
-  sent(ids: readonly string[]): void {
+  removeSent(ids: readonly string[]): void {
     const [gone, rest] = [true, false].map((is) =>
-      this.all.filter((one) => ids.includes(one.stored?.id ?? "") === is),
+      this.attachments.filter((one) => ids.includes(one.storedFile?.id ?? "") === is),
     );
-    this.all = rest ?? [];
-    this.objections = [];
-    for (const one of gone ?? []) forget(one);
+    this.attachments = rest ?? [];
+    this.rejections = [];
+    for (const one of gone ?? []) revokePreview(one);
   }
 
-  async #send(file: File): Promise<void> {
-    const key = `new-${++count}`;
-    const picture = isImage(file.type) ? URL.createObjectURL(file) : null;
-    this.all = [...this.all, { ...attachment(key, file), picture }];
-    const sending = upload(file, (progress) => this.#change(key, { progress }));
-    this.#stops.set(key, () => sending.stop());
+  async #upload(file: File): Promise<void> {
+    const key = `new-${++attachmentKeyCount}`;
+    const picture = isImageType(file.type) ? URL.createObjectURL(file) : null;
+    this.attachments = [...this.attachments, { ...newAttachment(key, file), previewUrl: picture }];
+    const sending = uploadFile(file, (progress) => this.#updateAttachment(key, { progress }));
+    this.#cancelByKey.set(key, () => sending.cancel());
     try {
-      this.#change(key, { stored: await sending.stored, progress: 1 });
+      this.#updateAttachment(key, { storedFile: await sending.result, progress: 1 });
     } catch (error) {
-      this.#change(key, { trouble: (error as Error).message });
+      this.#updateAttachment(key, { errorMessage: (error as Error).message });
     } finally {
-      this.#stops.delete(key);
+      this.#cancelByKey.delete(key);
     }
   }
 
-  #change(key: string, change: Partial<Attachment>): void {
-    this.all = this.all.map((one) => (one.key === key ? { ...one, ...change } : one));
+  #updateAttachment(key: string, change: Partial<Attachment>): void {
+    this.attachments = this.attachments.map((one) => (one.key === key ? { ...one, ...change } : one));
   }
 }
 
 /** A picture of a file of this machine is kept until it is let go. */
-function forget({ picture }: Attachment): void {
+function revokePreview({ previewUrl: picture }: Attachment): void {
   if (picture?.startsWith("blob:")) URL.revokeObjectURL(picture);
 }
 
-function attachment(key: string, { name, size, ...known }: { name: string; size: number }): Attachment {
+function newAttachment(key: string, { name, size, ...known }: { name: string; size: number }): Attachment {
   const stored = known as Partial<StoredFile>;
-  const picture = stored.id && isImage(stored.media_type ?? "") ? `/api/files/${stored.id}/content` : null;
-  return { key, name, size, picture, progress: 0, stored: null, trouble: "" };
+  const picture =
+    stored.id && isImageType(stored.media_type ?? "") ? `/api/files/${stored.id}/content` : null;
+  return { key, name, size, previewUrl: picture, progress: 0, storedFile: null, errorMessage: "" };
 }

@@ -2,11 +2,11 @@
 
 import { toasts } from "../stores/toasts.svelte.ts";
 
-export async function copy(text: string): Promise<void> {
+export async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    toasts.say("Copied.");
+    toasts.show("Copied.");
   } catch {
-    toasts.say("The browser does not let it be copied: select it, and copy it by hand.", { bad: true });
+    toasts.show("The browser does not let it be copied: select it, and copy it by hand.", { isError: true });
   }
 }

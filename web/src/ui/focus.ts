@@ -1,12 +1,12 @@
 /** The focus stays near: where what had it goes away, what has come to its place has it, or what is next to that. */
 
-const STOPS = "a[href], button:not(:disabled), input, select, summary, textarea";
-const WRITTEN_IN = "input, textarea"; // on a phone they would bring up the keyboard
+const FOCUSABLE = "a[href], button:not(:disabled), input, select, summary, textarea";
+const TEXT_FIELDS = "input, textarea"; // on a phone they would bring up the keyboard
 
-export function keepsFocus(place: HTMLElement): () => void {
+export function keepFocus(container: HTMLElement): () => void {
   let held: HTMLElement | null = null;
   let position = 0;
-  const stops = () => [...place.querySelectorAll<HTMLElement>(STOPS)];
+  const stops = () => [...container.querySelectorAll<HTMLElement>(FOCUSABLE)];
 
   /** Whoever acts by keys needs it; whoever points at things does not, and could press a key on what is not meant. */
   function taken({ type, target }: Event) {
@@ -16,7 +16,7 @@ export function keepsFocus(place: HTMLElement): () => void {
   }
 
   function left({ relatedTarget: to }: FocusEvent) {
-    if (to instanceof Node && !place.contains(to)) held = null;
+    if (to instanceof Node && !container.contains(to)) held = null;
   }
 
   const observer = new MutationObserver(() => {
@@ -25,16 +25,16 @@ export function keepsFocus(place: HTMLElement): () => void {
     if (document.activeElement !== document.body) return;
     const now = stops();
     const near = [...now.slice(position), ...now.slice(0, position).reverse()];
-    near.find((one) => !one.matches(WRITTEN_IN))?.focus({ preventScroll: true });
+    near.find((one) => !one.matches(TEXT_FIELDS))?.focus({ preventScroll: true });
   });
-  observer.observe(place, { childList: true, subtree: true });
-  place.addEventListener("focusin", taken);
-  place.addEventListener("keydown", taken);
-  place.addEventListener("focusout", left);
+  observer.observe(container, { childList: true, subtree: true });
+  container.addEventListener("focusin", taken);
+  container.addEventListener("keydown", taken);
+  container.addEventListener("focusout", left);
   return () => {
     observer.disconnect();
-    place.removeEventListener("focusin", taken);
-    place.removeEventListener("keydown", taken);
-    place.removeEventListener("focusout", left);
+    container.removeEventListener("focusin", taken);
+    container.removeEventListener("keydown", taken);
+    container.removeEventListener("focusout", left);
   };
 }

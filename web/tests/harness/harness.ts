@@ -3,7 +3,7 @@
 import { flushSync, mount } from "svelte";
 import { GrowingDocument } from "../../src/markdown/document.ts";
 import { markQuote } from "../../src/markdown/find-quote.ts";
-import { Sheet } from "../../src/markdown/sheet.ts";
+import { DocumentRenderer } from "../../src/markdown/sheet.ts";
 import Card from "./Card.svelte";
 
 import.meta.glob("../../src/app.css", { eager: true });
@@ -23,7 +23,7 @@ function grow(text: string, visit: (root: HTMLElement) => void): HTMLElement {
   root.className = "markdown";
   document.querySelector("main")?.append(root);
   const growing = new GrowingDocument();
-  const sheet = new Sheet(root);
+  const sheet = new DocumentRenderer(root);
   for (let end = 1; end <= text.length; end++) {
     growing.grow(text.slice(0, end));
     sheet.paint(growing);

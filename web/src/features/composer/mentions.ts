@@ -1,11 +1,11 @@
 /** `@` mentions: the one that is being written, who and what it may mean, and how it is put into the words. */
 
-export interface Writing {
+export interface MentionQuery {
   /** Where the `@` stands. */
   readonly from: number;
   /** Where what was written after it ends. */
   readonly to: number;
-  readonly sought: string;
+  readonly query: string;
 }
 
 export interface Mention {
@@ -15,56 +15,60 @@ export interface Mention {
   readonly hint: string;
 }
 
-const LONGEST = 60;
-const MOST_SHOWN = 8;
+const MAX_MENTION_LENGTH = 60;
+const MAX_MENTIONS = 8;
 
 /** Find the mention in which the caret stands, if it stands in one. */
-export function writing(words: string, caret: number): Writing | null {
-  const before = words.slice(Math.max(0, caret - LONGEST), caret);
+export function findOpenMention(words: string, caret: number): MentionQuery | null {
+  const before = words.slice(Math.max(0, caret - MAX_MENTION_LENGTH), caret);
   const found = /(?:^|[\s(])@("?)([^"@\n]*)$/.exec(before);
   if (!found) return null;
   const [, quote = "", sought = ""] = found;
   // Without a quotation mark a second word ends it: one wrote on, and meant no mention.
   if (!quote && /\s/.test(sought)) return null;
-  return { from: caret - sought.length - quote.length - 1, to: caret, sought };
+  return { from: caret - sought.length - quote.length - 1, to: caret, query: sought };
 }
 
 /** Put what was chosen in the place of what was written; says also where the caret belongs then. */
-export function mentioned(words: string, at: Writing, chosen: Mention): { words: string; caret: number } {
-  const text = chosen.kind === "participant" ? `@${chosen.name} ` : `@"${quotable(chosen.name)}" `;
+export function insertMention(
+  words: string,
+  at: MentionQuery,
+  mention: Mention,
+): { words: string; caret: number } {
+  const text = mention.kind === "participant" ? `@${mention.name} ` : `@"${escapeTitle(mention.name)}" `;
   const rest = words.slice(at.to).replace(/^" ?/, "").replace(/^ /, "");
   return { words: words.slice(0, at.from) + text + rest, caret: at.from + text.length };
 }
 
 /** Participants first, then discussions; those that begin with what is sought come before those that contain it. */
-export function fitting(all: readonly Mention[], sought: string): readonly Mention[] {
-  const wanted = folded(sought);
+export function matchMentions(all: readonly Mention[], query: string): readonly Mention[] {
+  const wanted = foldCase(query);
   const rank = (one: Mention) => {
-    const place = folded(one.name).indexOf(wanted);
+    const place = foldCase(one.name).indexOf(wanted);
     return place < 0 ? -1 : (one.kind === "participant" ? 0 : 2) + (place === 0 ? 0 : 1);
   };
   return all
     .map((one) => ({ one, rank: rank(one) }))
     .filter(({ rank }) => rank >= 0)
     .sort((a, b) => a.rank - b.rank)
-    .slice(0, MOST_SHOWN)
+    .slice(0, MAX_MENTIONS)
     .map(({ one }) => one);
 }
 
 /** Who of the table is named in the words. */
-export function named<T extends { name: string }>(words: string, table: readonly T[]): readonly T[] {
-  const said = folded(words);
+export function findMentioned<T extends { name: string }>(words: string, table: readonly T[]): readonly T[] {
+  const said = foldCase(words);
   return table.filter(({ name }) => {
-    const place = said.indexOf(`@${folded(name)}`);
+    const place = said.indexOf(`@${foldCase(name)}`);
     return place >= 0 && !/[\p{L}\p{N}]/u.test(said[place + name.length + 1] ?? "");
   });
 }
 
-export type Piece = { readonly text: string; readonly isMention: boolean };
+export type MessagePart = { readonly text: string; readonly isMention: boolean };
 
 /** Cut words into what is a mention and what is not. */
-export function pieces(words: string, names: readonly string[]): readonly Piece[] {
-  const known = [...names].sort((a, b) => b.length - a.length).map(escaped);
+export function splitMentions(words: string, names: readonly string[]): readonly MessagePart[] {
+  const known = [...names].sort((a, b) => b.length - a.length).map(escapeRegExp);
   const people = known.length ? `|@(?:${known.join("|")})(?![\\p{L}\\p{N}])` : "";
   const found = new RegExp(`(@"[^"\\n]{1,200}"${people})`, "iu");
   return words
@@ -74,14 +78,14 @@ export function pieces(words: string, names: readonly string[]): readonly Piece[
 }
 
 /** A title cannot hold what ends it. */
-function quotable(title: string): string {
+function escapeTitle(title: string): string {
   return title.replaceAll('"', "'");
 }
 
-function folded(text: string): string {
+function foldCase(text: string): string {
   return text.toLocaleLowerCase();
 }
 
-function escaped(text: string): string {
+function escapeRegExp(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }

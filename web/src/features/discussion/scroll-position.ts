@@ -1,61 +1,64 @@
 /** Where one reads: what stands at the top of a box that scrolls, kept there whatever grows or comes above it. */
 
-interface Mark {
+interface ScrollAnchor {
   readonly element: Element;
   /** Where it stands in the window. */
   readonly top: number;
 }
 
-export class Place {
-  readonly #of: () => HTMLElement;
+export class ScrollPosition {
+  readonly #getBox: () => HTMLElement;
   /** From the largest to the smallest, of which some may be drawn anew meanwhile. */
-  #marks: readonly Mark[] = [];
-  #scrolled = Number.NaN;
+  #anchors: readonly ScrollAnchor[] = [];
+  #lastScrollTop = Number.NaN;
 
   constructor(box: () => HTMLElement) {
-    this.#of = box;
+    this.#getBox = box;
   }
 
   get #box(): HTMLElement {
-    return this.#of();
+    return this.#getBox();
   }
 
   /** Remember what stands at the top, if somebody has scrolled since. */
-  follow(): void {
-    if (this.#box.scrollTop === this.#scrolled) return;
-    this.#scrolled = this.#box.scrollTop;
-    const marks: Mark[] = [];
+  remember(): void {
+    if (this.#box.scrollTop === this.#lastScrollTop) return;
+    this.#lastScrollTop = this.#box.scrollTop;
+    const marks: ScrollAnchor[] = [];
     const content = this.#box.lastElementChild; // what stands before it comes and goes
-    for (let found = content && this.#first(content); found; found = this.#first(found))
-      marks.push(marked(found));
-    this.#marks = marks;
+    for (let found = content && this.#firstVisible(content); found; found = this.#firstVisible(found))
+      marks.push(measureAnchor(found));
+    this.#anchors = marks;
   }
 
   /** Bring it back to where it stood, unless somebody has scrolled since. */
-  keep(): void {
-    const marks = this.#marks.filter(({ element }) => element.isConnected);
+  restore(): void {
+    const marks = this.#anchors.filter(({ element }) => element.isConnected);
     const last = marks.pop();
-    if (last && this.#box.scrollTop === this.#scrolled) {
-      this.#box.scrollTop += marked(last.element).top - last.top;
-      this.#scrolled = this.#box.scrollTop;
+    if (last && this.#box.scrollTop === this.#lastScrollTop) {
+      this.#box.scrollTop += measureAnchor(last.element).top - last.top;
+      this.#lastScrollTop = this.#box.scrollTop;
       // What surrounds it may have grown above it; it alone is to stand where it stood, to the part of a pixel.
-      this.#marks = [...marks.map(({ element }) => marked(element)), last];
-    } else this.follow();
+      this.#anchors = [...marks.map(({ element }) => measureAnchor(element)), last];
+    } else this.remember();
   }
 
   /** Find what reaches below the upper edge of the box first. */
-  #first(within: Element): Element | undefined {
+  #firstVisible(within: Element): Element | undefined {
     const { top, left, right } = this.#box.getBoundingClientRect();
     return [...within.children].find((element) => {
       const at = element.getBoundingClientRect();
       const isSeen = at.height > 0 && at.bottom > top && at.right > left && at.left < right;
-      return isSeen && !isStuck(element);
+      return isSeen && !isOutOfFlow(element);
     });
   }
 }
 
-const marked = (element: Element): Mark => ({ element, top: element.getBoundingClientRect().top });
+const measureAnchor = (element: Element): ScrollAnchor => ({
+  element,
+  top: element.getBoundingClientRect().top,
+});
 
 /** What is stuck to an edge does not move with what one reads. */
-const isStuck = (element: Element): boolean =>
+const isOutOfFlow = (element: Element): boolean =>
   ["sticky", "absolute", "fixed"].includes(getComputedStyle(element).position);

@@ -2,63 +2,66 @@
 
 import type { Calls, Round, Trial } from "../../api/types.ts";
 
-export type Told = Calls["POST /api/trials/{id}/improve"]["gives"];
+export type ImprovementEvent = Calls["POST /api/trials/{id}/improve"]["gives"];
 
 /** The round that is being tried. */
-export interface Trying {
+export interface RoundAttempt {
   readonly number: number;
   readonly change: string;
   readonly answer: string;
 }
 
-export interface Progress {
-  readonly trial: Trial;
-  readonly trying: Trying | null;
+export interface EvaluationProgress {
+  readonly evaluation: Trial;
+  readonly attempt: RoundAttempt | null;
   readonly outcome: "all_pass" | "failed" | "no_more_rounds" | null;
   readonly message: string;
 }
 
-export function begun(trial: Trial): Progress {
-  return { trial, trying: null, outcome: null, message: "" };
+export function initialProgress(evaluation: Trial): EvaluationProgress {
+  return { evaluation, attempt: null, outcome: null, message: "" };
 }
 
-export function improved(progress: Progress, event: Told): Progress {
+export function applyImprovementEvent(
+  progress: EvaluationProgress,
+  event: ImprovementEvent,
+): EvaluationProgress {
   switch (event.type) {
     case "improving":
       return {
-        ...begun(event.trial),
-        trying: { number: event.trial.rounds.length + 1, change: "", answer: "" },
+        ...initialProgress(event.trial),
+        attempt: { number: event.trial.rounds.length + 1, change: "", answer: "" },
       };
     case "rewritten":
-      return { ...progress, trying: { number: event.round, change: event.change, answer: "" } };
+      return { ...progress, attempt: { number: event.round, change: event.change, answer: "" } };
     case "answered":
       return {
         ...progress,
-        trying: { change: progress.trying?.change ?? "", number: event.round, answer: event.answer },
+        attempt: { change: progress.attempt?.change ?? "", number: event.round, answer: event.answer },
       };
     case "round_ended": {
-      const rounds = [...progress.trial.rounds.slice(0, event.number - 1), event.round];
+      const rounds = [...progress.evaluation.rounds.slice(0, event.number - 1), event.round];
       const trying = { number: event.number + 1, change: "", answer: "" };
-      return { ...progress, trial: { ...progress.trial, rounds }, trying };
+      return { ...progress, evaluation: { ...progress.evaluation, rounds }, attempt: trying };
     }
     case "done":
-      return { trial: event.trial, trying: null, outcome: event.outcome, message: event.message };
+      return { evaluation: event.trial, attempt: null, outcome: event.outcome, message: event.message };
     default:
       return progress;
   }
 }
 
-export function passes(verdicts: readonly { passed: boolean }[]): number {
+export function countPasses(verdicts: readonly { passed: boolean }[]): number {
   return verdicts.filter((one) => one.passed).length;
 }
 
 /** The newest round that was better than all before: it is what is accepted. */
-export function best(trial: Trial): Round | null {
-  return trial.rounds.findLast((round) => round.better) ?? null;
+export function bestRound(evaluation: Trial): Round | null {
+  return evaluation.rounds.findLast((round) => round.better) ?? null;
 }
 
 /** One assertion a line; what is empty is none. */
-export function lines(text: string): readonly string[] {
+export function assertionLines(text: string): readonly string[] {
   return text
     .split("\n")
     .map((line) => line.trim())

@@ -1,35 +1,35 @@
 /** What was changed in a text, word by word: short texts that people wrote, such as a persona's description. */
 
-export interface Change {
+export interface TextChange {
   readonly kind: "same" | "added" | "removed";
   readonly text: string;
 }
 
-const MOST = 4_000_000; // pairs of words that are compared; beyond that the text counts as new
+const MAX_WORD_PAIRS = 4_000_000; // pairs of words that are compared; beyond that the text counts as new
 
 /** Same and removed make the text before; same and added make the one after. */
-export function changes(before: string, after: string): readonly Change[] {
-  const old = words(before);
-  const now = words(after);
-  const head = common(old, now);
-  const tail = common(old.slice(head).reverse(), now.slice(head).reverse());
-  return joined([
-    ...old.slice(0, head).map(same),
-    ...between(old.slice(head, old.length - tail), now.slice(head, now.length - tail)),
-    ...old.slice(old.length - tail).map(same),
+export function diffWords(before: string, after: string): readonly TextChange[] {
+  const old = splitWords(before);
+  const now = splitWords(after);
+  const head = commonPrefixLength(old, now);
+  const tail = commonPrefixLength(old.slice(head).reverse(), now.slice(head).reverse());
+  return mergeChanges([
+    ...old.slice(0, head).map(samePart),
+    ...diffMiddle(old.slice(head, old.length - tail), now.slice(head, now.length - tail)),
+    ...old.slice(old.length - tail).map(samePart),
   ]);
 }
 
-const same = (text: string): Change => ({ kind: "same", text });
-const added = (text: string): Change => ({ kind: "added", text });
-const removed = (text: string): Change => ({ kind: "removed", text });
+const samePart = (text: string): TextChange => ({ kind: "same", text });
+const addedPart = (text: string): TextChange => ({ kind: "added", text });
+const removedPart = (text: string): TextChange => ({ kind: "removed", text });
 
 /** A word and what is between words count alike, so that nothing is lost. */
-function words(text: string): readonly string[] {
+function splitWords(text: string): readonly string[] {
   return text.match(/\s+|[\p{L}\p{N}_'’-]+|[^\s\p{L}\p{N}_'’-]/gu) ?? [];
 }
 
-function common(some: readonly string[], others: readonly string[]): number {
+function commonPrefixLength(some: readonly string[], others: readonly string[]): number {
   const most = Math.min(some.length, others.length);
   let length = 0;
   while (length < most && some[length] === others[length]) length++;
@@ -37,33 +37,33 @@ function common(some: readonly string[], others: readonly string[]): number {
 }
 
 /** Keep the longest sequence of words that both have. */
-function between(old: readonly string[], now: readonly string[]): readonly Change[] {
-  if (!old.length || !now.length || old.length * now.length > MOST) {
-    return [...old.map(removed), ...now.map(added)];
+function diffMiddle(old: readonly string[], now: readonly string[]): readonly TextChange[] {
+  if (!old.length || !now.length || old.length * now.length > MAX_WORD_PAIRS) {
+    return [...old.map(removedPart), ...now.map(addedPart)];
   }
-  const shared = sharedFrom(old, now);
+  const shared = sharedLengths(old, now);
   const width = now.length + 1;
-  const found: Change[] = [];
+  const found: TextChange[] = [];
   let [a, b] = [0, 0];
   while (a < old.length && b < now.length) {
     const [was, is] = [old[a] ?? "", now[b] ?? ""];
     if (was === is) {
-      found.push(same(was));
+      found.push(samePart(was));
       a++;
       b++;
     } else if ((shared[(a + 1) * width + b] ?? 0) >= (shared[a * width + b + 1] ?? 0)) {
-      found.push(removed(was));
+      found.push(removedPart(was));
       a++;
     } else {
-      found.push(added(is));
+      found.push(addedPart(is));
       b++;
     }
   }
-  return [...found, ...old.slice(a).map(removed), ...now.slice(b).map(added)];
+  return [...found, ...old.slice(a).map(removedPart), ...now.slice(b).map(addedPart)];
 }
 
 /** For every place in both: how many words they share from there on. */
-function sharedFrom(old: readonly string[], now: readonly string[]): Uint32Array {
+function sharedLengths(old: readonly string[], now: readonly string[]): Uint32Array {
   const width = now.length + 1;
   const table = new Uint32Array((old.length + 1) * width);
   for (let a = old.length - 1; a >= 0; a--) {
@@ -78,13 +78,13 @@ function sharedFrom(old: readonly string[], now: readonly string[]): Uint32Array
 }
 
 /** Put neighbours of one kind together; what was removed stands before what was added in its place. */
-function joined(all: readonly Change[]): readonly Change[] {
-  const found: Change[] = [];
+function mergeChanges(all: readonly TextChange[]): readonly TextChange[] {
+  const found: TextChange[] = [];
   let out = "";
   let into = "";
   const settle = () => {
-    if (out) found.push(removed(out));
-    if (into) found.push(added(into));
+    if (out) found.push(removedPart(out));
+    if (into) found.push(addedPart(into));
     out = into = "";
   };
   for (const { kind, text } of all) {
@@ -93,8 +93,8 @@ function joined(all: readonly Change[]): readonly Change[] {
     else {
       settle();
       const last = found.at(-1);
-      if (last?.kind === "same") found[found.length - 1] = same(last.text + text);
-      else found.push(same(text));
+      if (last?.kind === "same") found[found.length - 1] = samePart(last.text + text);
+      else found.push(samePart(text));
     }
   }
   settle();

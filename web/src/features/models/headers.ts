@@ -1,8 +1,8 @@
 /** Headers as people write them, one a line. */
 
 /** Read them; null where a line is none. */
-export function headersOf(written: string): Record<string, string> | null {
-  const lines = written
+export function parseHeaders(text: string): Record<string, string> | null {
+  const lines = text
     .split("\n")
     .map((line) => line.trim())
     .filter(Boolean);

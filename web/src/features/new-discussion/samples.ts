@@ -1,37 +1,45 @@
 /** Tables to begin with, each with questions that suit it: laid with the models that are there. */
 
-import { readyModels, type Offer } from "../../state/model-offers.ts";
-import { ADVISORS, DEBATE, DIRECTED, EMPTY, newSeat, type Seat, type Table } from "../participants/setup.ts";
+import { readyModels, type ProviderOffer } from "../../state/model-offers.ts";
+import {
+  DEFAULT_ADVISORS,
+  DEFAULT_DEBATE,
+  DEFAULT_LESSON,
+  EMPTY_TABLE,
+  newParticipant,
+  type ParticipantDraft,
+  type Table,
+} from "../participants/setup.ts";
 import type { Mode } from "../../state/modes.ts";
 
-type Part = Partial<Pick<Seat, "persona" | "name" | "role" | "model">>;
+type SampleParticipant = Partial<Pick<ParticipantDraft, "persona" | "name" | "role" | "model">>;
 
 export interface Sample {
   readonly title: string;
   readonly words: string;
   readonly mode: Mode;
-  readonly parts: readonly Part[];
+  readonly participants: readonly SampleParticipant[];
   readonly questions: readonly string[];
   /** These parts are played by scripts: they go with this question only, and no model is asked. */
-  readonly scripted?: boolean;
-  readonly clerk?: string;
+  readonly isScripted?: boolean;
+  readonly taskModel?: string;
 }
 
-const persona = (id: string): Part => ({ persona: `shipped_${id}` });
+const builtinPersona = (id: string): SampleParticipant => ({ persona: `shipped_${id}` });
 
 export const SAMPLES: readonly Sample[] = [
   {
     title: "Compare answers",
     words: "Three voices, side by side",
     mode: "parallel",
-    parts: [{}, {}, {}],
+    participants: [{}, {}, {}],
     questions: ["What should a remote team agree on first?", "Explain to a cook why the sky is blue."],
   },
   {
     title: "Argue it out",
     words: "An engineer, a sceptic and an advocate",
     mode: "debate",
-    parts: [persona("engineer"), persona("sceptic"), persona("advocate")],
+    participants: [builtinPersona("engineer"), builtinPersona("sceptic"), builtinPersona("advocate")],
     questions: [
       "Rewrite a ten-year-old program, or mend it?",
       "Is a four-day week good for a small company?",
@@ -41,7 +49,7 @@ export const SAMPLES: readonly Sample[] = [
     title: "Find common ground",
     words: "Three minds, two rounds",
     mode: "consensus",
-    parts: [persona("product"), persona("engineer"), persona("advocate")],
+    participants: [builtinPersona("product"), builtinPersona("engineer"), builtinPersona("advocate")],
     questions: [
       "Which habits make meetings worth their time?",
       "How much testing is enough for a first release?",
@@ -51,7 +59,7 @@ export const SAMPLES: readonly Sample[] = [
     title: "Ask my advisors",
     words: "They ask first, then advise",
     mode: "advisors",
-    parts: [persona("systems"), persona("product"), persona("sceptic")],
+    participants: [builtinPersona("systems"), builtinPersona("product"), builtinPersona("sceptic")],
     questions: [
       "Shall I take a better-paid job in another city?",
       "My side project has its first users. What now?",
@@ -61,8 +69,8 @@ export const SAMPLES: readonly Sample[] = [
     title: "Teach me",
     words: "A teacher and two who learn",
     mode: "directed",
-    parts: [
-      { ...persona("teacher"), role: "teacher" },
+    participants: [
+      { ...builtinPersona("teacher"), role: "teacher" },
       { name: "Ida", role: "student" },
       { name: "Ben", role: "student" },
     ],
@@ -71,67 +79,69 @@ export const SAMPLES: readonly Sample[] = [
 ];
 
 /** What can be seen without any model: every word of it was written before. */
-export const PLAYED: readonly Sample[] = [
+export const SCRIPTED_SAMPLES: readonly Sample[] = [
   {
     title: "Sample debate",
     words: "Three scripts argue, one changes sides",
     mode: "debate",
-    parts: ["advocate", "sceptic", "undecided"].map((name) => ({ model: `scripted/${name}` })),
+    participants: ["advocate", "sceptic", "undecided"].map((name) => ({ model: `scripted/${name}` })),
     questions: ["Shall we split the service?"],
-    scripted: true,
+    isScripted: true,
   },
   {
     title: "Sample lesson",
     words: "Four scripts at a whiteboard",
     mode: "directed",
-    parts: [
+    participants: [
       { model: "scripted/teacher", role: "teacher" },
       { model: "scripted/assistant", role: "assistant" },
       { model: "scripted/student", role: "student" },
       { model: "scripted/classmate", role: "student" },
     ],
     questions: ["Why do the odd numbers add up to squares?"],
-    scripted: true,
+    isScripted: true,
   },
 ];
 
 /** Those that can be played here: scripts are there unless somebody took them out of the settings. */
-export function playable(offers: readonly Offer[]): readonly Sample[] {
-  const there = new Set(offers.filter((one) => one.standing === "ready").flatMap((one) => one.models));
-  return PLAYED.filter((sample) => sample.parts.every((part) => part.model && there.has(part.model)));
+export function playableSamples(offers: readonly ProviderOffer[]): readonly Sample[] {
+  const there = new Set(offers.filter((one) => one.availability === "ready").flatMap((one) => one.models));
+  return SCRIPTED_SAMPLES.filter((sample) =>
+    sample.participants.every((part) => part.model && there.has(part.model)),
+  );
 }
 
 /** Lay a sample's table with the models that are ready, each as seldom as can be; none are made up. */
-export function laidWith(sample: Sample, offers: readonly Offer[]): Table | null {
+export function buildSampleTable(sample: Sample, offers: readonly ProviderOffer[]): Table | null {
   const models = readyModels(offers);
-  if (!sample.scripted && models.length === 0) return null;
-  const seats = sample.parts.map((part, place) =>
-    newSeat(part.model ?? models[place % models.length] ?? "", part),
+  if (!sample.isScripted && models.length === 0) return null;
+  const seats = sample.participants.map((part, place) =>
+    newParticipant(part.model ?? models[place % models.length] ?? "", part),
   );
   return {
-    ...EMPTY,
+    ...EMPTY_TABLE,
     mode: sample.mode,
     seats,
-    clerk: sample.clerk ?? null,
-    debate: DEBATE,
-    advisors: ADVISORS,
-    directed: sample.scripted ? { ...DIRECTED, trigger: seats[0]?.key ?? null } : DIRECTED,
+    clerk: sample.taskModel ?? null,
+    debate: DEFAULT_DEBATE,
+    advisors: DEFAULT_ADVISORS,
+    directed: sample.isScripted ? { ...DEFAULT_LESSON, trigger: seats[0]?.key ?? null } : DEFAULT_LESSON,
   };
 }
 
 /** The table of a first visit: a few voices side by side, different ones where there are some. */
-export function firstTable(offers: readonly Offer[]): Table | null {
+export function buildFirstTable(offers: readonly ProviderOffer[]): Table | null {
   const models = readyModels(offers);
   if (models.length === 0) return null;
   const alone = models.length === 1;
-  const parts: readonly Part[] = alone
-    ? [persona("scientist"), persona("advocate")]
+  const parts: readonly SampleParticipant[] = alone
+    ? [builtinPersona("scientist"), builtinPersona("advocate")]
     : models.slice(0, 3).map(() => ({}));
-  const seats = parts.map((part, place) => newSeat(models[place % models.length] ?? "", part));
-  return { ...EMPTY, seats };
+  const seats = parts.map((part, place) => newParticipant(models[place % models.length] ?? "", part));
+  return { ...EMPTY_TABLE, seats };
 }
 
 /** Questions to begin with that suit a way to talk. */
-export function questionsFor(mode: Mode): readonly string[] {
+export function sampleQuestions(mode: Mode): readonly string[] {
   return SAMPLES.find((sample) => sample.mode === mode)?.questions ?? SAMPLES[0]?.questions ?? [];
 }

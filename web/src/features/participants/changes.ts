@@ -1,28 +1,28 @@
 /** What is changed of a discussion between messages: only what is different from what it was. */
 
 import type { Discussion, DiscussionChange, Persona } from "../../api/types.ts";
-import { laid, tableOf, type Table } from "./setup.ts";
+import { toTablePayload, toTable, type Table } from "./setup.ts";
 
-export interface Changed {
+export interface DiscussionSettings {
   readonly table: Table;
   readonly project: string | null;
   readonly language: string | null;
   readonly model: string | null;
 }
 
-export function changedOf(discussion: Discussion): Changed {
+export function readSettings(discussion: Discussion): DiscussionSettings {
   const { project, language, model } = discussion;
-  return { table: tableOf(discussion), project, language, model };
+  return { table: toTable(discussion), project, language, model };
 }
 
 /** Write what the server has to be told, and nothing that stays; an empty change is no change. */
-export function changeOf(
+export function buildChange(
   before: Discussion,
-  { table, project, language, model }: Changed,
+  { table, project, language, model }: DiscussionSettings,
   personas: readonly Persona[],
 ): DiscussionChange {
-  const was = laid(tableOf(before), personas);
-  const now = laid(table, personas);
+  const was = toTablePayload(toTable(before), personas);
+  const now = toTablePayload(table, personas);
   const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
   const differing = Object.entries(now).filter(
     // The rules of a mode that is left stay as they are, for whoever comes back to it.

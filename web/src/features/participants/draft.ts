@@ -1,9 +1,9 @@
 /** A discussion before it begins: the question, the table, and what goes with them. */
 
 import type { DiscussionDraft, FieldError, Persona, StoredFile } from "../../api/types.ts";
-import { laid, type Table } from "./setup.ts";
+import { toTablePayload, type Table } from "./setup.ts";
 
-export interface Draft {
+export interface NewDiscussionValues {
   readonly message: string;
   readonly table: Table;
   readonly project: string | null;
@@ -13,14 +13,21 @@ export interface Draft {
 }
 
 /** Write a draft as the server takes it. */
-export function bodyOf(draft: Draft, personas: readonly Persona[]): DiscussionDraft {
+export function toDiscussionDraft(draft: NewDiscussionValues, personas: readonly Persona[]): DiscussionDraft {
   const { message, table, project, language, cap, files } = draft;
-  return { ...laid(table, personas), message, project, language, cap, files: files.map((file) => file.id) };
+  return {
+    ...toTablePayload(table, personas),
+    message,
+    project,
+    language,
+    cap,
+    files: files.map((file) => file.id),
+  };
 }
 
-type Part = "question" | "table" | "mode" | "rules";
+type DraftPart = "question" | "table" | "mode" | "rules";
 
-const PARTS: Record<string, Part> = {
+const PART_BY_FIELD: Record<string, DraftPart> = {
   message: "question",
   files: "question",
   participants: "table",
@@ -37,21 +44,21 @@ const PARTS: Record<string, Part> = {
 };
 
 /** What is wrong, by the part of the page that it is about; what is about nothing else is about the question. */
-export type Wrong = Partial<Record<Part, string>>;
+export type DraftErrors = Partial<Record<DraftPart, string>>;
 
-export function wrongIn(words: string, errors: readonly FieldError[]): Wrong {
+export function groupErrors(words: string, errors: readonly FieldError[]): DraftErrors {
   if (errors.length === 0) return { question: words };
-  const wrong: Wrong = {};
+  const wrong: DraftErrors = {};
   for (const { field, message } of errors) {
-    const part = PARTS[field.split(/[.[]/, 1)[0] ?? ""] ?? "question";
-    const said = [wrong[part], sentence(field, message)].filter(Boolean);
+    const part = PART_BY_FIELD[field.split(/[.[]/, 1)[0] ?? ""] ?? "question";
+    const said = [wrong[part], formatFieldError(field, message)].filter(Boolean);
     wrong[part] = said.join(" ");
   }
   return wrong;
 }
 
 /** Say which of several a message is about; beside its field it need not name the field. */
-function sentence(field: string, message: string): string {
+function formatFieldError(field: string, message: string): string {
   const place = /^participants\[(\d+)\]/.exec(field)?.[1];
   const words = message.charAt(0).toUpperCase() + message.slice(1);
   return place === undefined ? words : `Voice ${Number(place) + 1}: ${words}`;

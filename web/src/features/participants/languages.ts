@@ -1,14 +1,15 @@
 /** Languages that answers can be asked for in, by the names that the reader's browser has for them. */
 
-const CODES =
+const LANGUAGE_CODES =
   "ar bg bn ca cs da de el en es et fa fi fr he hi hr hu id it ja ko lt lv ms nl no pl pt ro ru sk sl sr sv sw ta th tr uk ur vi zh".split(
     " ",
   );
 
 /** Pairs of code and name in the order of the names; `chosen` is among them, however rare it is. */
-export function languages(chosen: string | null): readonly (readonly [code: string, name: string])[] {
+export function languageOptions(selected: string | null): readonly (readonly [code: string, name: string])[] {
   const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
-  const codes = chosen && !CODES.includes(chosen) ? [...CODES, chosen] : CODES;
+  const codes =
+    selected && !LANGUAGE_CODES.includes(selected) ? [...LANGUAGE_CODES, selected] : LANGUAGE_CODES;
   return codes
     .map((code) => [code, names.of(code) ?? code] as const)
     .sort(([, one], [, other]) => one.localeCompare(other));

@@ -1,11 +1,11 @@
 /** A table that is being laid: who sits there and by which rules they talk. Pure values, and what they become. */
 
 import type { Discussion, LineUp, LineUpChange, Participant, Persona, Wanted } from "../../api/types.ts";
-import { wordsOf, type Mode } from "../../state/modes.ts";
-import { namesOf } from "./names.ts";
+import { modeInfo, type Mode } from "../../state/modes.ts";
+import { resolveNames } from "./names.ts";
 
 /** `key` tells seats apart while names change; rules that point to somebody point to it. */
-export interface Seat {
+export interface ParticipantDraft {
   readonly key: string;
   readonly model: string;
   readonly persona: string | null;
@@ -22,7 +22,7 @@ export interface Seat {
   readonly tools: readonly string[];
 }
 
-interface Debating {
+interface DebateSettings {
   readonly lead: string | null;
   readonly quorum: number | null;
   readonly deadline: number | null;
@@ -31,14 +31,14 @@ interface Debating {
   readonly ledger: boolean;
 }
 
-interface Advising {
+interface AdvisorSettings {
   readonly early: number;
   readonly budget: number;
   readonly cross_talk: boolean;
   readonly synthesis: boolean;
 }
 
-interface Teaching {
+interface LessonSettings {
   readonly turns: number;
   readonly trigger: string | null;
   readonly topic: string;
@@ -46,15 +46,15 @@ interface Teaching {
 
 export interface Table {
   readonly mode: Mode;
-  readonly seats: readonly Seat[];
+  readonly seats: readonly ParticipantDraft[];
   readonly rounds: number;
   readonly clerk: string | null;
-  readonly debate: Debating;
-  readonly advisors: Advising;
-  readonly directed: Teaching;
+  readonly debate: DebateSettings;
+  readonly advisors: AdvisorSettings;
+  readonly directed: LessonSettings;
 }
 
-export const DEBATE: Debating = {
+export const DEFAULT_DEBATE: DebateSettings = {
   lead: null,
   quorum: null,
   deadline: null,
@@ -62,28 +62,33 @@ export const DEBATE: Debating = {
   ranking: true,
   ledger: true,
 };
-export const ADVISORS: Advising = { early: 3, budget: 150_000, cross_talk: false, synthesis: false };
-export const DIRECTED: Teaching = { turns: 10, trigger: null, topic: "" };
-export const EMPTY: Table = {
+export const DEFAULT_ADVISORS: AdvisorSettings = {
+  early: 3,
+  budget: 150_000,
+  cross_talk: false,
+  synthesis: false,
+};
+export const DEFAULT_LESSON: LessonSettings = { turns: 10, trigger: null, topic: "" };
+export const EMPTY_TABLE: Table = {
   mode: "parallel",
   seats: [],
   rounds: 2,
   clerk: null,
-  debate: DEBATE,
-  advisors: ADVISORS,
-  directed: DIRECTED,
+  debate: DEFAULT_DEBATE,
+  advisors: DEFAULT_ADVISORS,
+  directed: DEFAULT_LESSON,
 };
-export const MOST_SEATS = 24;
+export const MAX_PARTICIPANTS = 24;
 
-let made = 0;
+let participantKeyCount = 0;
 
 /** Make a seat for a model that nobody has asked anything special of. */
-export function newSeat(model: string, more: Partial<Seat> = {}): Seat {
-  const key = `seat-${++made}-${Math.random().toString(36).slice(2, 8)}`;
-  return { ...PLAIN, key, model, ...more };
+export function newParticipant(model: string, overrides: Partial<ParticipantDraft> = {}): ParticipantDraft {
+  const key = `seat-${++participantKeyCount}-${Math.random().toString(36).slice(2, 8)}`;
+  return { ...PARTICIPANT_DEFAULTS, key, model, ...overrides };
 }
 
-const PLAIN: Omit<Seat, "key" | "model"> = {
+const PARTICIPANT_DEFAULTS: Omit<ParticipantDraft, "key" | "model"> = {
   persona: null,
   name: null,
   temperature: null,
@@ -98,34 +103,34 @@ const PLAIN: Omit<Seat, "key" | "model"> = {
 };
 
 /** Lay a table again that an older page may have kept, which knew less of tables and of seats. */
-export function relaid(table: Partial<Table> = {}): Table {
-  const seats = (table.seats ?? []).map((seat) => ({ ...PLAIN, ...seat }));
-  return { ...EMPTY, ...table, seats };
+export function restoreTable(table: Partial<Table> = {}): Table {
+  const seats = (table.seats ?? []).map((seat) => ({ ...PARTICIPANT_DEFAULTS, ...seat }));
+  return { ...EMPTY_TABLE, ...table, seats };
 }
 
 /** Lay the table of a discussion or of a line-up that was kept. */
-export function tableOf(kept: Discussion | LineUp): Table {
+export function toTable(source: Discussion | LineUp): Table {
   return {
-    mode: wordsOf(kept.mode).mode,
-    seats: kept.participants.map(({ id, ...one }) => ({ ...PLAIN, ...one, key: id })),
-    rounds: kept.rounds,
-    clerk: kept.clerk,
-    debate: { ...DEBATE, ...kept.debate },
-    advisors: { ...ADVISORS, ...kept.advisors },
-    directed: { ...DIRECTED, ...kept.directed },
+    mode: modeInfo(source.mode).mode,
+    seats: source.participants.map(({ id, ...one }) => ({ ...PARTICIPANT_DEFAULTS, ...one, key: id })),
+    rounds: source.rounds,
+    clerk: source.clerk,
+    debate: { ...DEFAULT_DEBATE, ...source.debate },
+    advisors: { ...DEFAULT_ADVISORS, ...source.advisors },
+    directed: { ...DEFAULT_LESSON, ...source.directed },
   };
 }
 
-export function withSeat(table: Table, seat: Seat): Table {
-  const place = table.seats.findIndex((one) => one.key === seat.key);
-  const seats = place < 0 ? [...table.seats, seat] : table.seats.with(place, seat);
+export function withParticipant(table: Table, participant: ParticipantDraft): Table {
+  const place = table.seats.findIndex((one) => one.key === participant.key);
+  const seats = place < 0 ? [...table.seats, participant] : table.seats.with(place, participant);
   // Whoever asks for a second voice wants to hear it.
   const mode = table.mode === "single" && seats.length > 1 ? "parallel" : table.mode;
   return { ...table, mode, seats };
 }
 
 /** Take somebody from the table, and from the rules that named it. */
-export function withoutSeat(table: Table, key: string): Table {
+export function withoutParticipant(table: Table, key: string): Table {
   const { debate, directed } = table;
   return {
     ...table,
@@ -136,7 +141,7 @@ export function withoutSeat(table: Table, key: string): Table {
 }
 
 /** Bring somebody back to the place it had before, and into the rules that named it and name nobody since. */
-export function withSeatAgain(table: Table, key: string, before: Table): Table {
+export function restoreParticipant(table: Table, key: string, before: Table): Table {
   const place = before.seats.findIndex((one) => one.key === key);
   const seat = before.seats[place];
   if (!seat || table.seats.some((one) => one.key === key)) return table;
@@ -152,14 +157,14 @@ export function withSeatAgain(table: Table, key: string, before: Table): Table {
 }
 
 /** What the server is told of a table: who sits there, and the rules of the mode that was chosen. */
-type Laid = Required<Omit<LineUpChange, "name">>;
+type TablePayload = Required<Omit<LineUpChange, "name">>;
 
-export function laid(table: Table, personas: readonly Persona[]): Laid {
+export function toTablePayload(table: Table, personas: readonly Persona[]): TablePayload {
   const { mode, seats, rounds, clerk } = table;
-  const names = namesOf(seats, personas);
+  const names = resolveNames(seats, personas);
   const nameOf = (key: string | null) => names[seats.findIndex((one) => one.key === key)] ?? null;
   return {
-    participants: seats.map(wanted),
+    participants: seats.map(toParticipantInput),
     mode,
     rounds,
     clerk,
@@ -170,24 +175,27 @@ export function laid(table: Table, personas: readonly Persona[]): Laid {
 }
 
 /** What is not asked for is left out: the server knows best what is usual. */
-function wanted({ key: _, ...seat }: Seat): Wanted {
+function toParticipantInput({ key: _, ...seat }: ParticipantDraft): Wanted {
   const said = Object.entries(seat).filter(
     // An empty list is written as an empty text is.
-    ([name, value]) => value !== null && String(value) !== "" && value !== PLAIN[name as keyof typeof PLAIN],
+    ([name, value]) =>
+      value !== null &&
+      String(value) !== "" &&
+      value !== PARTICIPANT_DEFAULTS[name as keyof typeof PARTICIPANT_DEFAULTS],
   );
   return Object.fromEntries(said) as unknown as Wanted;
 }
 
 /** Who talks and how, in a few words: "3 voices, side by side". */
-export function summary({ mode, seats }: Table): string {
-  const title = wordsOf(mode).title.toLowerCase();
+export function tableSummary({ mode, seats }: Table): string {
+  const title = modeInfo(mode).title.toLowerCase();
   if (mode === "single") return title;
   return `${seats.length === 1 ? "1 voice" : `${seats.length} voices`}, ${title}`;
 }
 
 /** Why a table cannot begin yet, in words for whoever lays it. */
-export function missing(table: Table): string | null {
-  const { title, least } = wordsOf(table.mode);
+export function validateTable(table: Table): string | null {
+  const { title, minParticipants: least } = modeInfo(table.mode);
   if (table.seats.length === 0) return "Nobody sits at the table yet. Add a voice.";
   if (table.seats.length >= least) return null;
   return `${title} takes at least two voices. Add one, or choose another way to talk.`;

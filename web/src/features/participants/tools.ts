@@ -2,34 +2,37 @@
 
 import type { ListedServer } from "../../api/types.ts";
 
-export const serverOf = (name: string): string => name.split("/", 1)[0] ?? name;
+export const serverName = (name: string): string => name.split("/", 1)[0] ?? name;
 
 /** Tell whether a tool may be called, by its own name or with all of its server. */
-export function has(chosen: readonly string[], name: string): boolean {
-  return chosen.includes(name) || chosen.includes(serverOf(name));
+export function hasTool(selected: readonly string[], name: string): boolean {
+  return selected.includes(name) || selected.includes(serverName(name));
 }
 
 /** Give a server or a tool, or take it away. Whoever has a whole server and loses one tool keeps the others. */
-export function given(
-  chosen: readonly string[],
+export function setToolAccess(
+  selected: readonly string[],
   name: string,
-  isGiven: boolean,
+  isAllowed: boolean,
   server: ListedServer,
 ): readonly string[] {
-  const whole = serverOf(name);
+  const whole = serverName(name);
   if (name === whole) {
-    const others = chosen.filter((one) => serverOf(one) !== whole);
-    return isGiven ? [...others, whole] : others;
+    const others = selected.filter((one) => serverName(one) !== whole);
+    return isAllowed ? [...others, whole] : others;
   }
-  const single = chosen.flatMap((one) => (one === whole ? server.tools.map((tool) => tool.name) : one));
+  const single = selected.flatMap((one) => (one === whole ? server.tools.map((tool) => tool.name) : one));
   const others = single.filter((one) => one !== name);
-  return isGiven ? [...others, name] : others;
+  return isAllowed ? [...others, name] : others;
 }
 
 /** Those that were chosen and are not there any more, so that they can be taken away. */
-export function gone(chosen: readonly string[], servers: readonly ListedServer[]): readonly string[] {
-  return chosen.filter((name) => {
-    const server = servers.find((one) => one.name === serverOf(name));
+export function missingTools(
+  selected: readonly string[],
+  servers: readonly ListedServer[],
+): readonly string[] {
+  return selected.filter((name) => {
+    const server = servers.find((one) => one.name === serverName(name));
     if (!server) return true;
     return name !== server.name && !server.error && !server.tools.some((tool) => tool.name === name);
   });

@@ -9,11 +9,11 @@ interface View {
   load: () => Promise<{ default: Component }>;
 }
 
-const loaded = (component: Component) => () => Promise.resolve({ default: component });
+const loadEagerly = (component: Component) => () => Promise.resolve({ default: component });
 
 export const VIEWS: Record<string, View> = {
-  "": { title: "New discussion", load: loaded(NewDiscussion) },
-  d: { title: "Discussion", load: loaded(Discussion) },
+  "": { title: "New discussion", load: loadEagerly(NewDiscussion) },
+  d: { title: "Discussion", load: loadEagerly(Discussion) },
   personas: { title: "Personas", load: () => import("../library/personas/Personas.svelte") },
   projects: { title: "Projects", load: () => import("../library/projects/Projects.svelte") },
   models: { title: "Models and keys", load: () => import("../models/Models.svelte") },

@@ -1,74 +1,74 @@
 /** What one can do with an answer, and what of it is looked at. Why something was not done is told beside it. */
 
 import { tick } from "svelte";
-import { copy } from "../../ui/clipboard.ts";
-import { call, newKey } from "../../api/client.ts";
-import { deskOf } from "../../stores/composer-draft.svelte.ts";
-import { live } from "../../stores/session.svelte.ts";
-import { linkTo } from "../../stores/router.svelte.ts";
-import { remarksOn } from "../../state/notices.ts";
+import { copyText } from "../../ui/clipboard.ts";
+import { callApi, newIdempotencyKey } from "../../api/client.ts";
+import { getComposerDraft } from "../../stores/composer-draft.svelte.ts";
+import { session } from "../../stores/session.svelte.ts";
+import { messageUrl } from "../../stores/router.svelte.ts";
+import { turnNotices } from "../../state/notices.ts";
 import type { Run } from "../../state/run.ts";
-import { isAnswered, isLive, type Turn } from "../../state/turn.ts";
+import { isAnswered, isLiveTurn, type Turn } from "../../state/turn.ts";
 import type { Discussion, Notice } from "../../api/types.ts";
 
-type Sheet = "prompt" | "assertions" | "swap";
+type CardDialog = "prompt" | "assertions" | "swap";
 
-export class CardActs {
-  trouble = $state("");
+export class CardActions {
+  errorMessage = $state("");
   isBusy = $state(false);
   /** What lies open over the page. */
-  sheet = $state<Sheet | null>(null);
-  readonly #turn: () => Turn;
-  readonly #run: () => Run;
-  readonly #discussion: () => Discussion;
-  readonly #focus: () => void;
+  dialog = $state<CardDialog | null>(null);
+  readonly #getTurn: () => Turn;
+  readonly #getRun: () => Run;
+  readonly #getDiscussion: () => Discussion;
+  readonly #focusCard: () => void;
 
   /** The other version of it that is being given. */
-  readonly renewal = $derived.by(() => {
-    const { renewal } = this.#turn();
-    return renewal && isLive(renewal) ? renewal : null;
+  readonly regeneration = $derived.by(() => {
+    const { regeneration: renewal } = this.#getTurn();
+    return renewal && isLiveTurn(renewal) ? renewal : null;
   });
-  readonly #current = $derived.by(() => {
-    const { version, versions } = this.#turn();
+  readonly #currentVersion = $derived.by(() => {
+    const { version, versions } = this.#getTurn();
     return `${version}/${versions}`;
   });
   /** Another version that is looked at, until there is a new one; nothing is changed by that. */
-  earlier = $derived.by<Turn | null>(() => {
-    void this.#current;
+  earlierVersion = $derived.by<Turn | null>(() => {
+    void this.#currentVersion;
     return null;
   });
-  readonly shown = $derived.by(() => this.renewal ?? this.earlier ?? this.#turn());
+  readonly shownTurn = $derived.by(() => this.regeneration ?? this.earlierVersion ?? this.#getTurn());
 
   /** What is told of what is shown while it is tried, and who gave it; other versions have runs of their own. */
-  readonly remarks = $derived.by<readonly Notice[]>(() => {
-    const { renewal, shown } = this;
-    if (!renewal) return shown.version > 1 ? [] : remarksOn(this.#run(), this.#turn());
-    const again = live.open?.runs.find((run) => run.id === renewal.run);
-    return again ? remarksOn(again, renewal) : [];
+  readonly notices = $derived.by<readonly Notice[]>(() => {
+    const { regeneration: renewal, shownTurn: shown } = this;
+    if (!renewal) return shown.version > 1 ? [] : turnNotices(this.#getRun(), this.#getTurn());
+    const again = session.openDiscussion?.runs.find((run) => run.id === renewal.run);
+    return again ? turnNotices(again, renewal) : [];
   });
 
   constructor(turn: () => Turn, run: () => Run, discussion: () => Discussion, focus: () => void) {
-    this.#turn = turn;
-    this.#run = run;
-    this.#discussion = discussion;
-    this.#focus = focus;
+    this.#getTurn = turn;
+    this.#getRun = run;
+    this.#getDiscussion = discussion;
+    this.#focusCard = focus;
   }
 
   /** Stop this answer, or the other version of it that is being given. */
   async stop(): Promise<void> {
-    const { run, participant } = this.renewal ?? this.#turn();
-    this.#focus();
-    await this.#do(() =>
-      call("POST /api/runs/{id}/lanes/{participant}/stop", { path: { id: run, participant } }),
+    const { run, participant } = this.regeneration ?? this.#getTurn();
+    this.#focusCard();
+    await this.#runExclusive(() =>
+      callApi("POST /api/runs/{id}/lanes/{participant}/stop", { path: { id: run, participant } }),
     );
   }
 
   /** Let one that failed try again, perhaps by another model. */
   async retry(model: string | null = null): Promise<void> {
-    const { run, participant } = this.#turn();
-    this.#focus();
-    await this.#do(() =>
-      call("POST /api/runs/{id}/lanes/{participant}/retry", {
+    const { run, participant } = this.#getTurn();
+    this.#focusCard();
+    await this.#runExclusive(() =>
+      callApi("POST /api/runs/{id}/lanes/{participant}/retry", {
         path: { id: run, participant },
         body: { model },
       }),
@@ -76,42 +76,45 @@ export class CardActs {
   }
 
   /** Let the answer be given anew, with the prompt of then. */
-  async again(model: string | null = null): Promise<void> {
-    this.#focus();
-    await this.#do(() =>
-      call("POST /api/discussions/{id}/turns/{turn}/again", {
-        path: this.#path(),
+  async regenerate(model: string | null = null): Promise<void> {
+    this.#focusCard();
+    await this.#runExclusive(() =>
+      callApi("POST /api/discussions/{id}/turns/{turn}/again", {
+        path: this.#turnPath(),
         body: { model },
-        key: newKey(),
+        idempotencyKey: newIdempotencyKey(),
       }),
     );
   }
 
   /** Whatever fits how the turn ended. */
-  async renew(model: string | null = null): Promise<void> {
-    await (isAnswered(this.#turn()) ? this.again(model) : this.retry(model));
+  async retryOrRegenerate(model: string | null = null): Promise<void> {
+    await (isAnswered(this.#getTurn()) ? this.regenerate(model) : this.retry(model));
   }
 
   /** Let another model do that. The dialog gives the focus back to what opened it, and that goes away. */
-  async swap(model: string): Promise<void> {
+  async changeModel(model: string): Promise<void> {
     await tick();
-    await this.renew(model);
+    await this.retryOrRegenerate(model);
   }
 
   async edit(content: string): Promise<boolean> {
-    return this.#do(async () =>
-      live.changed(
-        await call("PATCH /api/discussions/{id}/turns/{turn}", { path: this.#path(), body: { content } }),
+    return this.#runExclusive(async () =>
+      session.replaceMessage(
+        await callApi("PATCH /api/discussions/{id}/turns/{turn}", {
+          path: this.#turnPath(),
+          body: { content },
+        }),
       ),
     );
   }
 
-  async choose(version: string): Promise<boolean> {
-    this.#focus();
-    return this.#do(async () =>
-      live.changed(
-        await call("POST /api/discussions/{id}/turns/{turn}/choose", {
-          path: this.#path(),
+  async selectVersion(version: string): Promise<boolean> {
+    this.#focusCard();
+    return this.#runExclusive(async () =>
+      session.replaceMessage(
+        await callApi("POST /api/discussions/{id}/turns/{turn}/choose", {
+          path: this.#turnPath(),
           body: { version },
         }),
       ),
@@ -119,29 +122,29 @@ export class CardActs {
   }
 
   reply(): void {
-    const desk = deskOf(this.#discussion().id);
-    desk.to = [this.#turn().participant];
+    const desk = getComposerDraft(this.#getDiscussion().id);
+    desk.to = [this.#getTurn().participant];
     desk.focus();
   }
 
-  async link(): Promise<void> {
-    const { id, turn } = this.#path();
-    await copy(linkTo(id, turn));
+  async copyLink(): Promise<void> {
+    const { id, turn } = this.#turnPath();
+    await copyText(messageUrl(id, turn));
   }
 
-  #path(): { id: string; turn: string } {
-    return { id: this.#discussion().id, turn: this.#turn().message ?? "" };
+  #turnPath(): { id: string; turn: string } {
+    return { id: this.#getDiscussion().id, turn: this.#getTurn().message ?? "" };
   }
 
-  async #do(act: () => Promise<unknown>): Promise<boolean> {
+  async #runExclusive(act: () => Promise<unknown>): Promise<boolean> {
     if (this.isBusy) return false;
     this.isBusy = true;
-    this.trouble = "";
+    this.errorMessage = "";
     try {
       await act();
       return true;
     } catch (error) {
-      this.trouble = (error as Error).message;
+      this.errorMessage = (error as Error).message;
       return false;
     } finally {
       this.isBusy = false;

@@ -4,16 +4,19 @@ import type { Fault } from "../../api/types.ts";
 
 type Remedy = "retry" | "swap" | "key";
 
-interface Trouble {
+interface FaultDescription {
   readonly title: string;
   readonly words: string;
   /** What to do, where the words do not say so themselves; empty where they do. */
-  readonly todo: string;
+  readonly advice: string;
   /** The most helpful first. */
   readonly remedies: readonly Remedy[];
 }
 
-const KINDS: Record<Fault["kind"], readonly [title: string, todo: string, remedies: readonly Remedy[]]> = {
+const FAULT_KINDS: Record<
+  Fault["kind"],
+  readonly [title: string, todo: string, remedies: readonly Remedy[]]
+> = {
   auth: [
     "The key is missing or was refused",
     "Add or check the key, then try again.",
@@ -36,15 +39,15 @@ const KINDS: Record<Fault["kind"], readonly [title: string, todo: string, remedi
   bad_response: ["Unreadable answer", "Try again, or ask another model.", ["retry", "swap"]],
   api_error: ["The provider failed", "Try again, or ask another model.", ["retry", "swap"]],
 };
-const ADVISES = /\b(try|choose|check|send|ask|raise|wait|add|set)\b/i;
+const ADVICE_PATTERN = /\b(try|choose|check|send|ask|raise|wait|add|set)\b/i;
 
-export function troubleOf(fault: Fault | null): Trouble {
-  const [title, todo, remedies] = KINDS[fault?.kind ?? "api_error"] ?? KINDS.api_error;
+export function describeFault(fault: Fault | null): FaultDescription {
+  const [title, todo, remedies] = FAULT_KINDS[fault?.kind ?? "api_error"] ?? FAULT_KINDS.api_error;
   const words = fault?.message ?? "It gave no answer.";
-  return { title, words, todo: wait(fault) || (ADVISES.test(words) ? "" : todo), remedies };
+  return { title, words, advice: waitAdvice(fault) || (ADVICE_PATTERN.test(words) ? "" : todo), remedies };
 }
 
-function wait(fault: Fault | null): string {
+function waitAdvice(fault: Fault | null): string {
   const seconds = fault?.retry_after;
   if (!seconds) return "";
   return seconds < 90

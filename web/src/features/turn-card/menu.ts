@@ -2,18 +2,22 @@
 
 import { isAnswered, type Turn } from "../../state/turn.ts";
 import type { Item } from "../../ui/Menu.svelte";
-import type { CardActs } from "./card-actions.svelte.ts";
+import type { CardActions } from "./card-actions.svelte.ts";
 
 /** What it is called to let the turn be taken anew. */
-export const anew = (turn: Turn): string => (isAnswered(turn) ? "Answer again" : "Try again");
+export const regenerateLabel = (turn: Turn): string => (isAnswered(turn) ? "Answer again" : "Try again");
 
-export function offers(turn: Turn, acts: CardActs, onedit?: () => void): readonly Item[] {
+export function answerMenuItems(turn: Turn, actions: CardActions, onedit?: () => void): readonly Item[] {
   const items: Item[] = [
-    { words: `${anew(turn)} with another model …`, icon: "swap", act: () => (acts.sheet = "swap") },
+    {
+      words: `${regenerateLabel(turn)} with another model …`,
+      icon: "swap",
+      act: () => (actions.dialog = "swap"),
+    },
   ];
   if (isAnswered(turn)) {
     if (onedit) items.push({ words: "Edit", icon: "edit", act: onedit });
-    items.push({ words: "Assertions …", icon: "check", act: () => (acts.sheet = "assertions") });
+    items.push({ words: "Assertions …", icon: "check", act: () => (actions.dialog = "assertions") });
   }
-  return [...items, { words: "What did it see?", icon: "eye", act: () => (acts.sheet = "prompt") }];
+  return [...items, { words: "What did it see?", icon: "eye", act: () => (actions.dialog = "prompt") }];
 }

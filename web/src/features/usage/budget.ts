@@ -2,20 +2,20 @@
 
 import type { Budget } from "../../api/types.ts";
 
-interface Shares {
+interface BudgetShares {
   readonly spent: number;
   readonly reserved: number;
   readonly isOver: boolean;
 }
 
 /** Shares between 0 and 1; what goes beyond the budget fills the bar. */
-export function shares({ budget, spent, reserved }: Budget): Shares {
+export function budgetShares({ budget, spent, reserved }: Budget): BudgetShares {
   if (budget === null) return { spent: 0, reserved: 0, isOver: false };
   const whole = Math.max(budget, spent + reserved, Number.MIN_VALUE);
   return { spent: spent / whole, reserved: reserved / whole, isOver: spent + reserved >= budget };
 }
 
 /** A week can be begun anew once. */
-export function canBeginAnew({ budget, reup_at }: Budget): boolean {
+export function canReset({ budget, reup_at }: Budget): boolean {
   return budget !== null && reup_at === null;
 }

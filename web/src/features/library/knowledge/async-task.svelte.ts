@@ -1,9 +1,9 @@
 /** Work that a model does while somebody waits: how long it takes so far, why it failed, and a way to stop it. */
 
-export class Errand {
+export class AsyncTask {
   isBusy = $state(false);
-  seconds = $state(0);
-  trouble = $state("");
+  elapsedSeconds = $state(0);
+  errorMessage = $state("");
   #abort: AbortController | null = null;
 
   /** Do it, unless it is being done; what failed is told in `trouble`, and then nothing is returned. */
@@ -12,13 +12,16 @@ export class Errand {
     const abort = (this.#abort = new AbortController());
     const began = performance.now();
     this.isBusy = true;
-    this.seconds = 0;
-    this.trouble = "";
-    const timer = setInterval(() => (this.seconds = Math.floor((performance.now() - began) / 1000)), 1000);
+    this.elapsedSeconds = 0;
+    this.errorMessage = "";
+    const timer = setInterval(
+      () => (this.elapsedSeconds = Math.floor((performance.now() - began) / 1000)),
+      1000,
+    );
     try {
       return await work(abort.signal);
     } catch (error) {
-      this.trouble = abort.signal.aborted ? "Stopped. Nothing was changed." : (error as Error).message;
+      this.errorMessage = abort.signal.aborted ? "Stopped. Nothing was changed." : (error as Error).message;
       return null;
     } finally {
       clearInterval(timer);

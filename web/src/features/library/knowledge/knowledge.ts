@@ -5,7 +5,7 @@ import type { Insight, Pattern } from "../../../api/types.ts";
 export type InsightKind = Insight["kind"];
 export type Severity = NonNullable<Insight["severity"]>;
 
-export const KINDS: Readonly<Record<InsightKind, string>> = {
+export const INSIGHT_KIND_LABELS: Readonly<Record<InsightKind, string>> = {
   pain_point: "Pain point",
   solution: "Solution",
   decision: "Decision",
@@ -13,7 +13,7 @@ export const KINDS: Readonly<Record<InsightKind, string>> = {
   pattern: "Pattern",
 };
 
-export const PATTERN_KINDS: Readonly<Record<Pattern["kind"], string>> = {
+export const PATTERN_KIND_LABELS: Readonly<Record<Pattern["kind"], string>> = {
   pain: "Pain point",
   success: "What works",
   solution: "Solution",
@@ -22,7 +22,7 @@ export const PATTERN_KINDS: Readonly<Record<Pattern["kind"], string>> = {
   architecture: "Architecture",
 };
 
-export const SEVERITIES: Readonly<Record<Severity, string>> = {
+export const SEVERITY_LABELS: Readonly<Record<Severity, string>> = {
   blocker: "Blocker",
   high: "High",
   medium: "Medium",
@@ -30,20 +30,23 @@ export const SEVERITIES: Readonly<Record<Severity, string>> = {
 };
 
 /** The look of a chip by how grave something is. */
-export function tone(severity: Severity | null): "bad" | "warn" | "" {
+export function severityTone(severity: Severity | null): "bad" | "warn" | "" {
   if (severity === "blocker" || severity === "high") return "bad";
   return severity === "medium" ? "warn" : "";
 }
 
-export interface Finding {
+export interface InsightGroup {
   readonly insight: Insight;
   readonly answers: readonly Insight[];
   /** What it answers, where that is not shown right above. */
-  readonly answered: Insight | null;
+  readonly answeredInsight: Insight | null;
 }
 
 /** Put what answers something below it, wherever both are shown; nothing is lost, and nothing stands twice. */
-export function paired(insights: readonly Insight[], kind: InsightKind | null = null): readonly Finding[] {
+export function pairInsights(
+  insights: readonly Insight[],
+  kind: InsightKind | null = null,
+): readonly InsightGroup[] {
   const known = new Map(insights.map((one) => [one.id, one]));
   const shown = insights.filter((one) => kind === null || one.kind === kind);
   const ids = new Set(shown.map((one) => one.id));
@@ -52,25 +55,25 @@ export function paired(insights: readonly Insight[], kind: InsightKind | null = 
   return shown.filter(isRoot).map((insight) => ({
     insight,
     answers: shown.filter((one) => one.paired === insight.id && !isRoot(one)),
-    answered: known.get(insight.paired ?? "") ?? null,
+    answeredInsight: known.get(insight.paired ?? "") ?? null,
   }));
 }
 
 /** How many there are of each kind that occurs, in the order in which kinds are shown. */
-export function kinds(insights: readonly Insight[]): readonly { kind: InsightKind; count: number }[] {
-  return (Object.keys(KINDS) as InsightKind[])
+export function countKinds(insights: readonly Insight[]): readonly { kind: InsightKind; count: number }[] {
+  return (Object.keys(INSIGHT_KIND_LABELS) as InsightKind[])
     .map((kind) => ({ kind, count: insights.filter((one) => one.kind === kind).length }))
     .filter((one) => one.count > 0);
 }
 
 /** How useful a discussion was, as the model that read it judged. */
-export function usefulness(share: number): string {
+export function usefulnessLabel(share: number): string {
   if (share >= 0.8) return "Very useful";
   if (share >= 0.5) return "Useful";
   return share >= 0.25 ? "Somewhat useful" : "Of little use";
 }
 
 /** An address that a browser may go to; what else stands there is shown as it is. */
-export function webAddress(text: string): string | null {
+export function parseWebUrl(text: string): string | null {
   return /^https?:\/\/\S+$/i.test(text.trim()) ? text.trim() : null;
 }

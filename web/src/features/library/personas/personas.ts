@@ -2,13 +2,13 @@
 
 import type { Persona, PersonaDraft } from "../../../api/types.ts";
 
-export interface Group {
+export interface PersonaGroup {
   readonly title: string;
   readonly personas: readonly Persona[];
 }
 
 /** Find those in which every word occurs somewhere. */
-export function matching(personas: readonly Persona[], search: string): readonly Persona[] {
+export function searchPersonas(personas: readonly Persona[], search: string): readonly Persona[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return personas.filter((one) => {
     const text = [
@@ -26,7 +26,7 @@ export function matching(personas: readonly Persona[], search: string): readonly
 }
 
 /** One's own come first, newest first; the shipped ones follow by category and name. */
-export function grouped(personas: readonly Persona[]): readonly Group[] {
+export function groupPersonas(personas: readonly Persona[]): readonly PersonaGroup[] {
   const own = personas.filter((one) => !one.shipped);
   const shipped = personas
     .filter((one) => one.shipped)
@@ -38,7 +38,7 @@ export function grouped(personas: readonly Persona[]): readonly Group[] {
 }
 
 /** What stands in the editor: labels are written with commas between them. */
-export interface Form {
+export interface PersonaForm {
   name: string;
   description: string;
   system_prompt: string;
@@ -48,7 +48,7 @@ export interface Form {
   colour: string;
 }
 
-export function formOf(persona: Persona | null): Form {
+export function toPersonaForm(persona: Persona | null): PersonaForm {
   return {
     name: persona?.name ?? "",
     description: persona?.description ?? "",
@@ -60,31 +60,33 @@ export function formOf(persona: Persona | null): Form {
   };
 }
 
-export function draftOf(form: Form): Required<PersonaDraft> {
+export function toPersonaDraft(form: PersonaForm): Required<PersonaDraft> {
   return {
     name: form.name.trim(),
     description: form.description.trim(),
     system_prompt: form.system_prompt.trim(),
-    traits: labels(form.traits),
-    specialisations: labels(form.specialisations),
+    traits: parseLabels(form.traits),
+    specialisations: parseLabels(form.specialisations),
     category: form.category.trim(),
     colour: form.colour,
   };
 }
 
 /** Say what is missing, or nothing. */
-export function missing(form: Form): string {
+export function validatePersona(form: PersonaForm): string {
   if (!form.name.trim()) return "Give it a name.";
   if (!form.description.trim() && !form.system_prompt.trim()) {
     return "Say what it is: write a description or a system prompt.";
   }
-  const long = [...labels(form.traits), ...labels(form.specialisations)].find((one) => one.length > 60);
+  const long = [...parseLabels(form.traits), ...parseLabels(form.specialisations)].find(
+    (one) => one.length > 60,
+  );
   return long ? `“${long.slice(0, 30)}…” is too long: put commas between traits.` : "";
 }
 
 /** A copy needs a name that nobody has. */
-export function copyName(name: string, taken: readonly string[]): string {
-  const names = new Set(taken.map((one) => one.toLowerCase()));
+export function copyName(name: string, usedNames: readonly string[]): string {
+  const names = new Set(usedNames.map((one) => one.toLowerCase()));
   for (let count = 2; ; count++) {
     const ending = count === 2 ? " (copy)" : ` (copy ${count - 1})`;
     const found = name.slice(0, 60 - ending.length) + ending;
@@ -92,7 +94,7 @@ export function copyName(name: string, taken: readonly string[]): string {
   }
 }
 
-export function labels(text: string): readonly string[] {
+export function parseLabels(text: string): readonly string[] {
   const some = text
     .split(",")
     .map((one) => one.trim())

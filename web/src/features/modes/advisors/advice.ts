@@ -2,24 +2,24 @@
 
 import type { Turn } from "../../../state/turn.ts";
 
-interface Advice {
+interface AdviceParts {
   readonly answers: readonly Turn[];
   readonly replies: readonly Turn[];
   /** Who had nothing to say to the others. */
-  readonly passed: readonly Turn[];
+  readonly passes: readonly Turn[];
   readonly syntheses: readonly Turn[];
 }
 
-const PASSES = new Set(["pass", "pass."]);
+const PASS_TEXTS = new Set(["pass", "pass."]);
 
-export function parted(turns: readonly Turn[]): Advice {
+export function splitAdvice(turns: readonly Turn[]): AdviceParts {
   const syntheses = turns.filter((turn) => turn.role === "synthesis");
   const between = turns.filter((turn) => turn.stage === "cross_talk");
-  const passed = between.filter((turn) => PASSES.has(turn.text.trim().toLowerCase()));
+  const passed = between.filter((turn) => PASS_TEXTS.has(turn.text.trim().toLowerCase()));
   return {
     answers: turns.filter((turn) => turn.role !== "synthesis" && turn.stage !== "cross_talk"),
     replies: between.filter((turn) => !passed.includes(turn)),
-    passed,
+    passes: passed,
     syntheses,
   };
 }

@@ -13,55 +13,55 @@ import type {
 } from "../../../api/types.ts";
 
 /** A report, and how much of the run had been heard when it was asked for. */
-export interface Reading {
+export interface LoadedReport {
   readonly report: Report;
-  readonly heard: number;
+  readonly lastSeq: number;
 }
 
-export interface Findings {
+export interface DebateAnalyses {
   readonly summary: Summary | null;
   readonly ranking: Ranking | null;
   readonly claims: readonly Claim[];
-  readonly flips: readonly Flip[];
+  readonly positionChanges: readonly Flip[];
   /** How many quotes were thrown away, because they are not in the answer they name. */
-  readonly unproven: number;
-  readonly agreed: Agreed | null;
+  readonly droppedQuotes: number;
+  readonly agreement: Agreed | null;
   readonly lanes: readonly LaneReport[];
   /** Who has cast a ballot since the places were counted last. */
-  readonly voted: readonly string[];
+  readonly voters: readonly string[];
 }
 
-type Written = Pick<Report, "claims" | "flips" | "unproven">;
+type ReportedClaims = Pick<Report, "claims" | "flips" | "unproven">;
 
-export function findingsOf(run: Run, reading: Reading | null): Findings {
-  const report = reading?.report ?? null;
-  const since = reading?.heard ?? 0;
-  const written: Written | null = report?.claims.length || report?.flips.length ? report : null;
-  const ledger = newer(run.ledger, written, since, (one): Written => one.ledger);
+export function combineAnalyses(run: Run, loadedReport: LoadedReport | null): DebateAnalyses {
+  const report = loadedReport?.report ?? null;
+  const since = loadedReport?.lastSeq ?? 0;
+  const written: ReportedClaims | null = report?.claims.length || report?.flips.length ? report : null;
+  const ledger = newerResult(run.claims, written, since, (one): ReportedClaims => one.ledger);
   return {
-    summary: newer(run.summary, report?.summary, since, (one) => one.summary),
-    ranking: newer(run.ranking, report?.ranking, since, (one) => one.ranking),
+    summary: newerResult(run.summary, report?.summary, since, (one) => one.summary),
+    ranking: newerResult(run.ranking, report?.ranking, since, (one) => one.ranking),
     claims: ledger?.claims ?? [],
-    flips: ledger?.flips ?? [],
-    unproven: ledger?.unproven ?? 0,
-    agreed: newer(run.agreed, report?.agreed, since, (one) => one),
+    positionChanges: ledger?.flips ?? [],
+    droppedQuotes: ledger?.unproven ?? 0,
+    agreement: newerResult(run.agreement, report?.agreed, since, (one) => one),
     lanes: report?.lanes ?? [],
-    voted: run.ballots.filter((one) => one.seq > (run.ranking?.seq ?? 0)).map((one) => one.participant),
+    voters: run.votes.filter((one) => one.seq > (run.ranking?.seq ?? 0)).map((one) => one.participant),
   };
 }
 
 /** What was heard counts if it came after the reading, or if the reading does not have it. */
-function newer<E extends { seq: number }, T>(
-  heard: E | null,
-  read: T | null | undefined,
-  since: number,
-  take: (event: E) => T,
+function newerResult<E extends { seq: number }, T>(
+  event: E | null,
+  stored: T | null | undefined,
+  sinceSeq: number,
+  select: (event: E) => T,
 ): T | null {
-  return heard && (!read || heard.seq > since) ? take(heard) : (read ?? null);
+  return event && (!stored || event.seq > sinceSeq) ? select(event) : (stored ?? null);
 }
 
 /** What the table is told of the debate as a whole, once each, as of when it was tried last. */
-export function noticesOf(run: Run): readonly Notice[] {
+export function tableNotices(run: Run): readonly Notice[] {
   const all = run.notices.filter((one) => one.participant === null);
   const newest = all.slice(all.findLastIndex((one) => one.kind === "retried") + 1);
   return [...new Map(newest.map((one) => [one.message, one])).values()];

@@ -2,42 +2,42 @@
 
 import type { Claim, Place, Ranking } from "../../../api/types.ts";
 
-export interface Group {
+export interface ClaimGroup {
   readonly name: "disputed" | "shared" | "single";
   readonly claims: readonly Claim[];
 }
 
 /** What they are at odds over first, then what several hold, then what one alone said. */
-export function grouped(claims: readonly Claim[]): readonly Group[] {
+export function groupClaims(claims: readonly Claim[]): readonly ClaimGroup[] {
   const groups = (["disputed", "shared", "single"] as const).map((name) => ({
     name,
-    claims: claims.filter((claim) => kindOf(claim) === name),
+    claims: claims.filter((claim) => claimKind(claim) === name),
   }));
   return groups.filter((group) => group.claims.length > 0);
 }
 
-function kindOf(claim: Claim): Group["name"] {
+function claimKind(claim: Claim): ClaimGroup["name"] {
   if (claim.opponents.length) return "disputed";
   return claim.supporters.length > 1 ? "shared" : "single";
 }
 
-interface Placed extends Place {
-  readonly place: number;
+interface RankingRow extends Place {
+  readonly position: number;
   /** The share of the winner's points a vote, for the length of a bar. */
   readonly share: number;
   /** Where each voter put this one that had it on the ballot. */
-  readonly votersPlaces: readonly { voter: string; place: number }[];
+  readonly voterPositions: readonly { voter: string; place: number }[];
 }
 
 /** Number the places: who has as many points a vote as another shares the place. */
-export function placed({ places, ballots }: Ranking): readonly Placed[] {
+export function rankingRows({ places, ballots }: Ranking): readonly RankingRow[] {
   const worth = ({ points, votes }: Place) => (votes ? points / votes : 0);
   const most = Math.max(...places.map(worth), 0);
   return places.map((one) => ({
     ...one,
-    place: 1 + places.filter((other) => worth(other) > worth(one)).length,
+    position: 1 + places.filter((other) => worth(other) > worth(one)).length,
     share: most ? worth(one) / most : 0,
-    votersPlaces: Object.entries(ballots).flatMap(([voter, order]) => {
+    voterPositions: Object.entries(ballots).flatMap(([voter, order]) => {
       const place = order.findIndex((tier) => tier.includes(one.participant));
       return place < 0 ? [] : [{ voter, place: 1 + order.slice(0, place).flat().length }];
     }),

@@ -2,13 +2,13 @@
 
 import type { Lane, PhaseName } from "./phases.ts";
 
-export const PHASE_WORDS: Record<PhaseName, { title: string; hint: string }> = {
+export const PHASE_LABELS: Record<PhaseName, { title: string; hint: string }> = {
   initial: { title: "First answers", hint: "Everybody answers alone." },
   debate: { title: "Debate", hint: "Everybody reads the others and thinks again." },
   synthesis: { title: "Synthesis", hint: "One sums up for the table." },
 };
 
-export const LANE_WORDS: Record<Lane["state"], string> = {
+export const LANE_LABELS: Record<Lane["state"], string> = {
   waiting: "waiting",
   speaking: "speaking",
   answered: "answered",

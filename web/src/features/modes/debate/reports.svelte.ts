@@ -1,46 +1,46 @@
 /** Reports of the debates that are in view: read when one comes into view, and again after something ended in it. */
 
-import { call } from "../../../api/client.ts";
+import { callApi } from "../../../api/client.ts";
 import type { Run } from "../../../state/run.ts";
-import { isLive } from "../../../state/turn.ts";
-import type { Reading } from "./analyses.ts";
+import { isLiveTurn } from "../../../state/turn.ts";
+import type { LoadedReport } from "./analyses.ts";
 
-class Reports {
-  #readings = $state.raw<ReadonlyMap<string, Reading>>(new Map());
-  #asked = new Map<string, Promise<void>>();
-  #stands = new Map<string, string>();
+class ReportStore {
+  #loadedReports = $state.raw<ReadonlyMap<string, LoadedReport>>(new Map());
+  #requests = new Map<string, Promise<void>>();
+  #runVersions = new Map<string, string>();
 
-  of(run: string): Reading | null {
-    return this.#readings.get(run) ?? null;
+  getReport(run: string): LoadedReport | null {
+    return this.#loadedReports.get(run) ?? null;
   }
 
   /** Read how a run stands, unless nothing ended in it since it was read. */
-  async read(run: Run): Promise<void> {
-    const stand = standOf(run);
-    if (this.#stands.get(run.id) === stand) return this.#asked.get(run.id);
-    this.#stands.set(run.id, stand);
-    const before = this.#asked.get(run.id);
-    const asked = Promise.resolve(before).then(() => this.#ask(run));
-    this.#asked.set(run.id, asked);
+  async loadReport(run: Run): Promise<void> {
+    const stand = runVersion(run);
+    if (this.#runVersions.get(run.id) === stand) return this.#requests.get(run.id);
+    this.#runVersions.set(run.id, stand);
+    const before = this.#requests.get(run.id);
+    const asked = Promise.resolve(before).then(() => this.#fetchReport(run));
+    this.#requests.set(run.id, asked);
     return asked;
   }
 
-  async #ask({ id, heard }: Run): Promise<void> {
+  async #fetchReport({ id, lastSeq: heard }: Run): Promise<void> {
     try {
-      const report = await call("GET /api/runs/{id}", { path: { id } });
-      this.#readings = new Map(this.#readings).set(id, { report, heard });
+      const report = await callApi("GET /api/runs/{id}", { path: { id } });
+      this.#loadedReports = new Map(this.#loadedReports).set(id, { report, lastSeq: heard });
     } catch {
-      this.#stands.delete(id); // what was heard is shown, and the next change asks again
+      this.#runVersions.delete(id); // what was heard is shown, and the next change asks again
     }
   }
 }
 
 /** What changes whenever something ended in a run, and again when it is known to be stored. */
-function standOf(run: Run): string {
+function runVersion(run: Run): string {
   const over = run.turns
-    .filter((turn) => !isLive(turn))
+    .filter((turn) => !isLiveTurn(turn))
     .map((turn) => `${turn.key}:${turn.state}:${turn.message}`);
   return [run.status === "waiting" ? "running" : run.status, ...over].join(" ");
 }
 
-export const reports = new Reports();
+export const reportStore = new ReportStore();

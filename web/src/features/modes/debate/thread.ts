@@ -1,23 +1,27 @@
 /** One participant's own thread: what is stored of it, and what is being said right now. */
 
 import type { Run } from "../../../state/run.ts";
-import { isLive, turnOf, type Turn } from "../../../state/turn.ts";
+import { isLiveTurn, turnFromMessage, type Turn } from "../../../state/turn.ts";
 import type { Message } from "../../../api/types.ts";
 
-export type Entry =
+export type ThreadEntry =
   | { readonly kind: "question" | "prompt"; readonly key: string; readonly message: Message }
   | { readonly kind: "answer"; readonly key: string; readonly turn: Turn };
 
 /** What is being said stands instead of what was stored of that turn; what is not stored yet comes last. */
-export function threadOf(messages: readonly Message[], run: Run, participant: string): readonly Entry[] {
+export function buildThread(
+  messages: readonly Message[],
+  run: Run,
+  participant: string,
+): readonly ThreadEntry[] {
   const own = run.turns.filter((turn) => turn.participant === participant && turn.stage !== "synthesis");
-  const entries = messages.flatMap((message): Entry[] => {
-    const stored = turnOf(message);
+  const entries = messages.flatMap((message): ThreadEntry[] => {
+    const stored = turnFromMessage(message);
     if (!stored) return [{ kind: message.hidden ? "prompt" : "question", key: message.id, message }];
     const said = own.find((turn) => turn.key === stored.key);
-    return [{ kind: "answer", key: stored.key, turn: said && isLive(said) ? said : stored }];
+    return [{ kind: "answer", key: stored.key, turn: said && isLiveTurn(said) ? said : stored }];
   });
   const known = new Set(entries.map((entry) => entry.key));
   const rest = own.filter((turn) => !known.has(turn.key));
-  return [...entries, ...rest.map((turn): Entry => ({ kind: "answer", key: turn.key, turn }))];
+  return [...entries, ...rest.map((turn): ThreadEntry => ({ kind: "answer", key: turn.key, turn }))];
 }

@@ -2,27 +2,27 @@
 
 import type { ActionTaken } from "../../../api/types.ts";
 
-interface Drawn {
-  readonly open: boolean;
+interface BoardState {
+  readonly isOpen: boolean;
   /** Each element by its id, with what it shows. */
   readonly elements: ReadonlyMap<string, string>;
 }
 
-const NOTHING: Drawn = { open: false, elements: new Map() };
+const EMPTY_BOARD: BoardState = { isOpen: false, elements: new Map() };
 type Action = ActionTaken["action"];
-const SHORT = 60;
+const MAX_TEXT_LENGTH = 60;
 
 /** Go through what was done, from the first action on. */
-export function drawn(actions: readonly { action: Action }[]): Drawn {
-  return actions.reduce((board, { action }) => after(board, action), NOTHING);
+export function replayActions(actions: readonly { action: Action }[]): BoardState {
+  return actions.reduce((board, { action }) => applyAction(board, action), EMPTY_BOARD);
 }
 
-function after(board: Drawn, action: Action): Drawn {
+function applyAction(board: BoardState, action: Action): BoardState {
   switch (action.name) {
     case "wb_open":
-      return { ...board, open: true };
+      return { ...board, isOpen: true };
     case "wb_close":
-      return { ...board, open: false };
+      return { ...board, isOpen: false };
     case "wb_clear":
       return { ...board, elements: new Map() };
     case "wb_delete":
@@ -34,43 +34,43 @@ function after(board: Drawn, action: Action): Drawn {
       return board;
     default:
       return {
-        open: true,
-        elements: new Map(board.elements).set(action.elementId ?? action.name, shown(action)),
+        isOpen: true,
+        elements: new Map(board.elements).set(action.elementId ?? action.name, describeElement(action)),
       };
   }
 }
 
-type Drawing = Extract<Action, { elementId: string | null }>;
+type DrawAction = Extract<Action, { elementId: string | null }>;
 
-function shown(action: Drawing): string {
+function describeElement(action: DrawAction): string {
   switch (action.name) {
     case "wb_draw_text":
-      return `text “${short(action.content)}”`;
+      return `text “${shorten(action.content)}”`;
     case "wb_draw_shape":
-      return one(action.shape);
+      return withArticle(action.shape);
     case "wb_draw_chart":
-      return `${one(action.chartType)} chart of ${short(action.data.labels.join(", "))}`;
+      return `${withArticle(action.chartType)} chart of ${shorten(action.data.labels.join(", "))}`;
     case "wb_draw_latex":
-      return `the formula ${short(action.latex)}`;
+      return `the formula ${shorten(action.latex)}`;
     case "wb_draw_table":
-      return `a table with ${short(action.data[0]?.join(", ") ?? "nothing")}`;
+      return `a table with ${shorten(action.data[0]?.join(", ") ?? "nothing")}`;
     case "wb_draw_line":
       return action.points.includes("arrow") ? "an arrow" : "a line";
     case "wb_draw_code":
-      return `${action.language || "some"} code${action.fileName ? ` in ${action.fileName}` : ""}: ${short(action.code)}`;
+      return `${action.language || "some"} code${action.fileName ? ` in ${action.fileName}` : ""}: ${shorten(action.code)}`;
     default:
       return "something";
   }
 }
 
 /** Tell the whole board. */
-export function told({ elements }: Drawn): string {
+export function describeBoard({ elements }: BoardState): string {
   if (!elements.size) return "The whiteboard is empty.";
   return `The whiteboard shows ${[...elements.values()].join("; ")}.`;
 }
 
 /** Tell what somebody does, to stand after their name. */
-export function does(action: Action): string {
+export function describeAction(action: Action): string {
   switch (action.name) {
     case "wb_open":
       return "opens the board";
@@ -81,15 +81,15 @@ export function does(action: Action): string {
     case "wb_delete":
       return "erases part of the board";
     case "wb_draw_text":
-      return `writes “${short(action.content, 40)}”`;
+      return `writes “${shorten(action.content, 40)}”`;
     case "wb_draw_latex":
       return "writes a formula";
     case "wb_draw_code":
       return "writes code";
     case "wb_draw_chart":
-      return `draws ${one(action.chartType)} chart`;
+      return `draws ${withArticle(action.chartType)} chart`;
     case "wb_draw_shape":
-      return `draws ${one(action.shape)}`;
+      return `draws ${withArticle(action.shape)}`;
     case "wb_draw_table":
       return "draws a table";
     case "wb_draw_line":
@@ -108,9 +108,9 @@ export function does(action: Action): string {
 }
 
 /** One of something, with its article. */
-const one = (what: string): string => `${/^[aeiou]/.test(what) ? "an" : "a"} ${what}`;
+const withArticle = (what: string): string => `${/^[aeiou]/.test(what) ? "an" : "a"} ${what}`;
 
-function short(text: string, most = SHORT): string {
+function shorten(text: string, most = MAX_TEXT_LENGTH): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most - 1).trimEnd()}…` : line;
 }

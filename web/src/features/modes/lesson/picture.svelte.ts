@@ -1,33 +1,34 @@
 /** The picture of a board: the next one is whole before it takes the place of the one before. */
 
-const KEPT = 60; // pictures that can be gone back to without asking again
+const MAX_CACHED_IMAGES = 60; // pictures that can be gone back to without asking again
 
-export class Picture {
-  shown = $state.raw<string | null>(null);
+export class ImageLoader {
+  currentUrl = $state.raw<string | null>(null);
   failed = $state.raw(false);
-  #kept = new Map<string, HTMLImageElement>();
-  #wanted: string | null = null;
-  #busy = false;
+  #cache = new Map<string, HTMLImageElement>();
+  #requestedUrl: string | null = null;
+  #isBusy = false;
 
   /** Wish for another one. One is fetched at a time, and of all wishes meanwhile only the newest counts. */
-  want(address: string | null): void {
-    if (address === this.#wanted && !this.failed) return;
-    this.#wanted = address;
+  request(url: string | null): void {
+    if (url === this.#requestedUrl && !this.failed) return;
+    this.#requestedUrl = url;
     this.failed = false;
-    if (!this.#busy) void this.#fetch();
+    if (!this.#isBusy) void this.#loadRequested();
   }
 
-  async #fetch(): Promise<void> {
-    this.#busy = true;
-    while (this.shown !== this.#wanted && !this.failed) {
-      const address = this.#wanted;
-      if (address === null || this.#kept.has(address) || (await this.#load(address))) this.shown = address;
-      else this.failed = address === this.#wanted;
+  async #loadRequested(): Promise<void> {
+    this.#isBusy = true;
+    while (this.currentUrl !== this.#requestedUrl && !this.failed) {
+      const address = this.#requestedUrl;
+      if (address === null || this.#cache.has(address) || (await this.#loadImage(address)))
+        this.currentUrl = address;
+      else this.failed = address === this.#requestedUrl;
     }
-    this.#busy = false;
+    this.#isBusy = false;
   }
 
-  async #load(address: string): Promise<boolean> {
+  async #loadImage(address: string): Promise<boolean> {
     const image = new Image();
     image.src = address;
     try {
@@ -35,9 +36,9 @@ export class Picture {
     } catch {
       return false;
     }
-    this.#kept.set(address, image);
-    const oldest = this.#kept.keys().next();
-    if (this.#kept.size > KEPT && oldest.value) this.#kept.delete(oldest.value);
+    this.#cache.set(address, image);
+    const oldest = this.#cache.keys().next();
+    if (this.#cache.size > MAX_CACHED_IMAGES && oldest.value) this.#cache.delete(oldest.value);
     return true;
   }
 }

@@ -1,101 +1,101 @@
 /** Which moment of a lesson is looked at: the newest one while it goes on, or any other of it. */
 
 import { getContext, setContext, untrack } from "svelte";
-import { kindOf } from "../../../state/run-kind.ts";
-import type { Open } from "../../../state/discussion.ts";
-import { goesOn } from "../../../state/run.ts";
-import { moments, pause, type Moment } from "./moments.ts";
-import { recordings } from "./recordings.svelte.ts";
+import { runKind } from "../../../state/run-kind.ts";
+import type { OpenDiscussion } from "../../../state/discussion.ts";
+import { isLiveRun } from "../../../state/run.ts";
+import { lessonMoments, momentDurationMs, type Moment } from "./moments.ts";
+import { recordingStore } from "./recordings.svelte.ts";
 
-const KEY = Symbol("playback");
+const CONTEXT_KEY = Symbol("playback");
 
 export class Playback {
   /** The id of the moment; null is the newest one, whatever comes. */
-  #at = $state.raw<string | null>(null);
-  playing = $state.raw(false);
+  #momentId = $state.raw<string | null>(null);
+  isPlaying = $state.raw(false);
   #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #open: () => Open;
+  readonly #getOpen: () => OpenDiscussion;
 
   readonly runs = $derived.by(() => {
-    const { discussion, runs } = this.#open();
+    const { discussion, runs } = this.#getOpen();
     if (!discussion) return [];
-    const lessons = runs.filter((run) => !run.again && kindOf(run, discussion) === "lesson");
-    return lessons.map((run) => recordings.of(run));
+    const lessons = runs.filter((run) => !run.regenerate && runKind(run, discussion) === "lesson");
+    return lessons.map((run) => recordingStore.withRecording(run));
   });
-  readonly moments = $derived(moments(this.runs));
-  readonly place = $derived.by(() => {
-    const found = this.#at === null ? -1 : this.moments.findIndex((one) => one.id === this.#at);
+  readonly moments = $derived(lessonMoments(this.runs));
+  readonly index = $derived.by(() => {
+    const found = this.#momentId === null ? -1 : this.moments.findIndex((one) => one.id === this.#momentId);
     return found < 0 ? this.moments.length - 1 : found;
   });
-  readonly isNewest = $derived(this.#at === null || this.place === this.moments.length - 1);
+  readonly isNewest = $derived(this.#momentId === null || this.index === this.moments.length - 1);
   /** Whether more is to come. */
-  readonly goesOn = $derived(this.runs.some(goesOn));
-  readonly now = $derived<Moment | null>(this.moments[this.place] ?? null);
+  readonly isLive = $derived(this.runs.some(isLiveRun));
+  readonly currentMoment = $derived<Moment | null>(this.moments[this.index] ?? null);
   /** What was done until then, in all runs. */
-  readonly done = $derived(
-    this.moments.slice(0, this.place + 1).flatMap((one) => (one.action ? [one.action] : [])),
+  readonly performedActions = $derived(
+    this.moments.slice(0, this.index + 1).flatMap((one) => (one.action ? [one.action] : [])),
   );
 
-  constructor(open: () => Open) {
-    this.#open = open;
-    setContext(KEY, this);
+  constructor(open: () => OpenDiscussion) {
+    this.#getOpen = open;
+    setContext(CONTEXT_KEY, this);
     $effect(() => {
-      const over = this.#open().runs.filter((run) => !run.heard && !goesOn(run));
+      const over = this.#getOpen().runs.filter((run) => !run.lastSeq && !isLiveRun(run));
       const lessons = new Set(this.runs.map((run) => run.id));
       const ids = over.map((run) => run.id).filter((id) => lessons.has(id));
-      untrack(() => recordings.want(ids));
+      untrack(() => recordingStore.request(ids));
     });
     $effect(() => () => clearTimeout(this.#timer));
   }
 
   /** Look at a moment; the newest one is followed from then on. */
-  go(place: number): void {
+  goTo(place: number): void {
     this.pause();
-    this.#look(place);
+    this.#setIndex(place);
   }
 
-  find(id: string): void {
+  goToMoment(id: string): void {
     const place = this.moments.findIndex((one) => one.id === id);
-    if (place >= 0) this.go(place);
+    if (place >= 0) this.goTo(place);
   }
 
   step(by: 1 | -1): void {
-    this.go(this.place + by);
+    this.goTo(this.index + by);
   }
 
-  follow(): void {
-    this.go(this.moments.length - 1);
+  followNewest(): void {
+    this.goTo(this.moments.length - 1);
   }
 
   /** Play from here on, or from the start where there is nothing after this. */
   play(): void {
-    if (this.isNewest) this.#look(0);
-    this.playing = this.moments.length > 1;
-    this.#wait();
+    if (this.isNewest) this.#setIndex(0);
+    this.isPlaying = this.moments.length > 1;
+    this.#scheduleNext();
   }
 
   pause(): void {
-    this.playing = false;
+    this.isPlaying = false;
     clearTimeout(this.#timer);
   }
 
-  #wait(): void {
+  #scheduleNext(): void {
     clearTimeout(this.#timer);
-    if (!this.playing || !this.now) return;
+    if (!this.isPlaying || !this.currentMoment) return;
     this.#timer = setTimeout(() => {
-      this.#look(this.place + 1);
+      this.#setIndex(this.index + 1);
       if (this.isNewest) this.pause();
-      else this.#wait();
-    }, pause(this.now));
+      else this.#scheduleNext();
+    }, momentDurationMs(this.currentMoment));
   }
 
-  #look(place: number): void {
+  #setIndex(place: number): void {
     const last = this.moments.length - 1;
-    this.#at = place >= last ? null : (this.moments[Math.max(0, place)]?.id ?? null);
+    this.#momentId = place >= last ? null : (this.moments[Math.max(0, place)]?.id ?? null);
   }
 }
 
 /** The playback of the lesson around; there is none where a lesson is shown without its board. */
-export function playback(): Playback | undefined {
-  return getContext<Playback | undefined>(KEY);
+export function getPlayback(): Playback | undefined {
+  return getContext<Playback | undefined>(CONTEXT_KEY);
 }

@@ -1,4 +1,4 @@
 /** Keep the moment that is looked at in view. */
-export function inView(mark: HTMLElement): void {
-  mark.scrollIntoView({ block: "nearest" });
+export function keepInView(element: HTMLElement): void {
+  element.scrollIntoView({ block: "nearest" });
 }

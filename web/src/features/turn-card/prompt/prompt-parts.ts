@@ -2,9 +2,9 @@
 
 import type { Shown } from "../../../api/types.ts";
 
-export type Origin = Shown["origin"];
+export type PromptOrigin = Shown["origin"];
 
-export const ORIGINS: Record<Origin, { words: string; tells: string }> = {
+export const ORIGIN_LABELS: Record<PromptOrigin, { words: string; tells: string }> = {
   persona: { words: "Persona", tells: "Who it is asked to be" },
   mode: { words: "Rules of the table", tells: "How this kind of discussion goes" },
   project: { words: "Project", tells: "What the project knows" },
@@ -21,28 +21,28 @@ export const ORIGINS: Record<Origin, { words: string; tells: string }> = {
   filler: { words: "Filler", tells: "Stands where something must stand" },
 };
 
-interface Share {
-  readonly origin: Origin;
+interface TokenShare {
+  readonly origin: PromptOrigin;
   readonly tokens: number;
   /** Of all tokens, from 0 to 1. */
-  readonly part: number;
+  readonly fraction: number;
 }
 
 /** Add up the tokens by where they come from, the largest share first. */
-export function shares(parts: readonly Shown[]): readonly Share[] {
-  const sums = new Map<Origin, number>();
+export function tokenShares(parts: readonly Shown[]): readonly TokenShare[] {
+  const sums = new Map<PromptOrigin, number>();
   for (const { origin, tokens } of parts) sums.set(origin, (sums.get(origin) ?? 0) + tokens);
   const all = parts.reduce((sum, { tokens }) => sum + tokens, 0) || 1;
   return [...sums]
-    .map(([origin, tokens]) => ({ origin, tokens, part: tokens / all }))
+    .map(([origin, tokens]) => ({ origin, tokens, fraction: tokens / all }))
     .sort((a, b) => b.tokens - a.tokens);
 }
 
 /** Write all of it as one text, to be copied. */
-export function written(parts: readonly Shown[]): string {
+export function formatPrompt(parts: readonly Shown[]): string {
   return parts
     .map(({ role, origin, name, text, size }) => {
-      const head = [role, ORIGINS[origin].words.toLowerCase(), name].filter(Boolean).join(" · ");
+      const head = [role, ORIGIN_LABELS[origin].words.toLowerCase(), name].filter(Boolean).join(" · ");
       return `[${head}]\n${text || (size === null ? "" : `(a file of ${size} bytes)`)}`;
     })
     .join("\n\n");
